@@ -192,15 +192,15 @@ def dictionary_vectors():
         dictionaries('i64', (40,), far[3:], v=2, is_float=True, patches={20: 3}),
         dictionaries('utf8', (7, 70), [[*b'abcdef ghi'], [*b' .,;']], patches={6: 33}), dictionaries('bool', (9, 80), [[1, 0]]))
     fade = [min(49, i % 50 + a % 3) for i, a in enumerate(mixed(200))]
-    colours = [list(range(40, 240, 4)), any_order(50, 1)]
+    colors = [list(range(40, 240, 4)), any_order(50, 1)]
     tinted, sevenths = [any_order(600, 2)], {fmt: patterns(fmt, *(p / 7 for p in range(50))) for fmt in 'fd'}
     predicted = dict(restart=50, stride=10)
     yield 'bins-dictionaries-transforms', (
         'dictionaries with each transform, which is one of the numbers; numbers of 2 bytes and more than 256 values'), of_many(
-        dictionaries('u8', (64, 130), colours, fade[:130]),
-        dictionaries('u8', (64, 130), colours, fade[:130], transform='delta', **predicted),
-        dictionaries('u8', (70, 200), colours, fade, transform='lorenzo', **predicted),
-        dictionaries('u8', (100,), colours, fade[:100], transform='separable', weights=(4, 2), is_float=True, **predicted),
+        dictionaries('u8', (64, 130), colors, fade[:130]),
+        dictionaries('u8', (64, 130), colors, fade[:130], transform='delta', **predicted),
+        dictionaries('u8', (70, 200), colors, fade, transform='lorenzo', **predicted),
+        dictionaries('u8', (100,), colors, fade[:100], transform='separable', weights=(4, 2), is_float=True, **predicted),
         dictionaries('u16', (3,), [list(range(0, 504, 2))], [250, 3, 251], transform='delta', restart=3, stride=1),  # modulo 256
         dictionaries('u16', (65,), tinted, [11 * k for k in fade[:65]], 2),
         dictionaries('u16', (63, 100), tinted, [11 * k for k in fade[:100]], 2, transform='separable', weights=(5, 4), patches={99: 5}, **predicted),

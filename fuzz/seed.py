@@ -5,7 +5,7 @@ Targets that open files get the vectors as files. Decoders get the stored values
 `Parts` in decode.rs. Targets that draw schema and samples from an input get random bytes. The seeds of the import
 targets were made by other programs.
 
-    python3 fuzz/seed.py fuzz/target/corpus && fuzz/campaign --minimise
+    python3 fuzz/seed.py fuzz/target/corpus && fuzz/campaign --minimize
 """
 import pathlib
 import random

@@ -18,7 +18,7 @@ use crate::{Error, Result, limits};
 /// Consecutive samples of one column, for [`Writer::push_batch`](crate::Writer::push_batch).
 /// Borrows everything.
 ///
-/// Elements are in the byte order of this machine, row-major, one sample after the other.
+/// Elements are in the byte order of this machine, row-major, one sample after another.
 #[derive(Clone, Copy, Debug)]
 pub struct ColumnBatch<'a> {
     pub(crate) dtype: DType,
@@ -31,7 +31,7 @@ pub struct ColumnBatch<'a> {
     lists: Levels<'a>,
 }
 
-/// The lists of all levels, as a caller or a buffer has them.
+/// The lists of all levels, as the caller or a buffer provides them.
 #[derive(Clone, Copy, Debug)]
 enum Levels<'a> {
     Batches(&'a [ListBatch<'a>]),
@@ -48,20 +48,21 @@ pub struct ListBatch<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Lengths<'a> {
     Lengths(&'a [u32]),
-    /// One more offset than lists, ascending.
+    /// Ascending offsets, one more than there are lists.
     Offsets(&'a [u64]),
 }
 
 impl<'a> ListBatch<'a> {
-    /// Returns lists with these numbers of members: lists of the next level, or items. A null list
-    /// has 0. Together, the lists of a level have as many members as the next level has entries.
+    /// Returns lists with these numbers of members, which are lists of the next level or items. A
+    /// null list has 0 members. Together, the lists of a level have as many members as the next
+    /// level has entries.
     pub fn new(lengths: &'a [u32]) -> Self {
         Self { lengths: Lengths::Lengths(lengths), validity: None }
     }
 
-    /// Returns lists that start and end at these offsets among their members. There is one offset
-    /// more than lists, and the first is 0, as in Arrow. Pushing the batch fails if the offsets do
-    /// not start at 0 or descend, or if a list has more than 2^32 - 1 members.
+    /// Returns lists that start and end at these offsets among their members. There is one more
+    /// offset than there are lists, and the first is 0, as in Arrow. Pushing the batch fails if the
+    /// offsets do not start at 0 or descend, or if a list has more than 2^32 - 1 members.
     pub fn from_offsets(offsets: &'a [u64]) -> Self {
         Self { lengths: Lengths::Offsets(offsets), validity: None }
     }
@@ -98,7 +99,7 @@ impl<'a> ListBatch<'a> {
     }
 
     /// Fails if the lists do not have `member_count` members, if a null list has members, or if a
-    /// list is null that must not be.
+    /// list is null but must not be.
     fn check(&self, may_be_null: bool, member_count: usize) -> Result<()> {
         check_bitmap(self.validity, self.count(), may_be_null, "list")?;
         if let Lengths::Offsets(&[first, ..]) = self.lengths
@@ -123,7 +124,7 @@ impl<'a> ListBatch<'a> {
         Err(Error::bad_argument(message))
     }
 
-    /// Returns the error of a list that starts after its end, or has too many members.
+    /// Returns the error for a list that starts after its end, or has too many members.
     #[cold]
     fn no_length(&self, i: usize) -> Error {
         let ends = match self.lengths {
@@ -162,13 +163,13 @@ fn check_bitmap(validity: Option<&[u8]>, count: usize, may_be_null: bool, entry:
 
 impl<'a> ColumnBatch<'a> {
     /// Returns samples of a fixed shape. `values` has the elements of all samples, one sample after
-    /// the other. A null sample has elements too, which are ignored.
+    /// another. A null sample has elements too, which are ignored.
     pub fn fixed<T: Element>(sample_count: usize, values: &'a [T]) -> Self {
         Self::from_bytes(T::DTYPE, sample_count, &[], pod::as_bytes(values))
     }
 
     /// Returns samples of a ragged shape. `extents` has the varying extents of each sample,
-    /// outermost first, one sample after the other. For text and bytes, which are pushed as `u8`,
+    /// outermost first, one sample after another. For text and bytes, which are pushed as `u8`,
     /// these are the lengths. A null sample has extents of 0.
     pub fn ragged<T: Element>(sample_count: usize, extents: &'a [u32], values: &'a [T]) -> Self {
         Self::from_bytes(T::DTYPE, sample_count, extents, pod::as_bytes(values))
@@ -212,7 +213,7 @@ impl<'a> ColumnBatch<'a> {
         self
     }
 
-    /// Returns a batch of a nested column, with the lists of buffers.
+    /// Returns a batch of a nested column, with lists from buffers.
     pub(crate) fn in_buffers(mut self, levels: &'a [ListBuffer]) -> Self {
         self.lists = Levels::Buffers(levels);
         self
@@ -262,7 +263,7 @@ impl<'a> ColumnBatch<'a> {
         }
         let mut may_be_null = column.nullable;
         for (i, level) in column.levels.iter().enumerate() {
-            let Some(lists) = self.lists(i) else { continue }; // unreachable: both have as many levels
+            let Some(lists) = self.lists(i) else { continue }; // unreachable: the counts of levels are equal
             let members = self.lists(i + 1).map_or(self.item_count, |below| below.count());
             lists.check(may_be_null, members)?;
             may_be_null = level.nullable;
@@ -294,7 +295,7 @@ impl<'a> ColumnBatch<'a> {
         }
     }
 
-    /// Returns the bytes of all samples, null ones included.
+    /// Returns the size of all samples in bytes, including null samples.
     fn expected_bytes(&self, column: &ColumnSchema) -> Result<usize> {
         let inner_bytes = pushed_inner_bytes(column)?;
         let varying = column.shape.varying_count();
@@ -375,9 +376,10 @@ pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
     Err(Error::wrong_type(format!("expected values of type {expected}, found {found}")))
 }
 
-/// Returns the pushed bytes for a count of 1: `inner` elements of the type before the cast.
+/// Returns the number of bytes pushed for a count of 1, that is, for `inner` elements of the type
+/// before the cast.
 pub(crate) fn pushed_inner_bytes(column: &ColumnSchema) -> Result<usize> {
-    let elements = column.layout()?.inner_bytes / column.dtype.element_bytes(); // by 1, 2, 4 or 8
+    let elements = column.layout()?.inner_bytes / column.dtype.element_bytes(); // the divisor is 1, 2, 4 or 8
     let bytes = elements.checked_mul(column.pushed_dtype().element_bytes());
     bytes.ok_or_else(|| Error::over_limit("a sample is too large"))
 }
@@ -398,9 +400,9 @@ impl ListBuffer {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Returns the offset of each list among its members, and then the end of the last list: one
-    /// offset more than lists, starting with 0. A null list is empty. Offsets count lists of the
-    /// next level, or items.
+    /// Returns the offset at which the members of each list start, and then the end of the last
+    /// list. There is one more offset than there are lists, and the first is 0. A null list is
+    /// empty. Offsets count lists of the next level, or items.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
@@ -420,9 +422,9 @@ impl ListBuffer {
         i < self.list_count() && self.null_count > 0 && !bit(&self.validity, i)
     }
 
-    /// Removes all lists, but keeps the memory.
+    /// Removes all lists, but keeps the allocated memory.
     pub(crate) fn remove_all(&mut self) {
-        self.offsets.truncate(1); // 0
+        self.offsets.truncate(1); // keeps the 0
         self.validity.clear();
         self.null_count = 0;
     }

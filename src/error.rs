@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// The result of every fallible function of the crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The kind of an error: who can do something about it.
+/// The kind of an error, which says who can act on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -35,8 +35,8 @@ pub enum ErrorKind {
     TooOld,
     /// The file or the call needs a cargo feature that this build lacks.
     NotBuilt,
-    /// A limit would be exceeded: of the format (chapter 8 of the specification), of the caller, or
-    /// of this machine's memory.
+    /// A limit would be exceeded: a limit of the format (chapter 8 of the specification), a limit
+    /// set by the caller, or this machine's memory.
     OverLimit,
     /// An argument is wrong: a sample out of range, a wrong length, contradictory options.
     BadArgument,
@@ -49,7 +49,7 @@ pub enum ErrorKind {
     /// The input of an import is malformed, has values that a tensilo file cannot store, or changed
     /// while it was read.
     BadInput,
-    /// A progress callback stopped the work. All files are as they were before.
+    /// A progress callback stopped the work. All files are unchanged.
     Cancelled,
     /// A bug in tensilo, or a fault of this machine's processor or memory. Neither the file nor the
     /// caller is to blame. Please report it.
@@ -90,8 +90,8 @@ pub enum Advice {
 }
 
 impl Advice {
-    /// Returns what to do, such as "skip columns that the file does not have". All texts are
-    /// imperatives that follow "; " or ", or " in a message.
+    /// Returns what to do, such as "skip columns that the file does not have". Every result is an
+    /// imperative that follows "; " or ", or " in a message.
     pub fn action(&self) -> String {
         match self {
             Self::SkipColumns => "skip columns".to_owned(),
@@ -112,7 +112,7 @@ impl Advice {
     }
 }
 
-/// Formats extents as `*,80`.
+/// Formats extents, for example as `*,80`.
 fn extents_text(extents: &[Option<u32>]) -> String {
     let texts = extents.iter().map(|extent| extent.map_or("*".to_owned(), |extent| extent.to_string()));
     texts.collect::<Vec<_>>().join(",")
@@ -176,7 +176,7 @@ impl Error {
         error
     }
 
-    /// Creates the error of a bug or a hardware fault. The message says which impossible state was
+    /// Creates the error for a bug or a hardware fault. The message says which impossible state was
     /// found.
     #[cold]
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
@@ -199,13 +199,13 @@ impl Error {
         error
     }
 
-    /// Creates the error of a column of a type that this release does not know. The file breaks no
+    /// Creates the error for a column whose type this release does not know. The file breaks no
     /// rule.
     pub(crate) fn too_new_dtype(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::TooNew, message)
     }
 
-    /// Creates the error of a valid file that this release must not append to.
+    /// Creates the error for a valid file that this release must not append to.
     pub(crate) fn too_new_to_append(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::TooNew, message)
     }
@@ -220,7 +220,7 @@ impl Error {
         Self::new(ErrorKind::OverLimit, message)
     }
 
-    /// Returns the error of a wrong argument, for crates that build on this one. The message says
+    /// Returns the error for a wrong argument, for crates that build on this one. The message says
     /// what was expected and found.
     pub fn bad_argument(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadArgument, message)
@@ -230,25 +230,25 @@ impl Error {
         Self::new(ErrorKind::UnknownColumn, message)
     }
 
-    /// Returns the error of values that do not have the column's type, for crates that build on
+    /// Returns the error for values that do not have the column's type, for crates that build on
     /// this one. The message names both types.
     pub fn wrong_type(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::WrongType, message)
     }
 
-    /// Returns the error of an input that cannot be converted, for input formats that a program
+    /// Returns the error for an input that cannot be converted, for input formats that a program
     /// adds. The message says where and what is wrong.
     #[cfg(feature = "import")]
     pub fn bad_input(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadInput, message)
     }
 
-    /// Returns the error of work that a progress callback has stopped.
+    /// Returns the error for work that a progress callback has stopped.
     pub fn cancelled() -> Self {
         Self::new(ErrorKind::Cancelled, "cancelled")
     }
 
-    /// Returns the error of a failed operation of the operating system, for callers that open files
+    /// Returns the error for a failed operating-system call, for callers that open files
     /// themselves. `operation` names it, such as "opening the file". The kind is [`ErrorKind::Io`],
     /// or [`ErrorKind::Busy`] if the system reports [`io::ErrorKind::WouldBlock`].
     pub fn io(operation: &str, source: io::Error) -> Self {
@@ -341,14 +341,14 @@ impl Error {
         &self.0.advice
     }
 
-    /// Returns the text of this error without the [advice](Self::advice), for programs that word it
-    /// themselves.
+    /// Returns the text of this error without the [advice](Self::advice), for programs that phrase
+    /// the advice themselves.
     pub fn plain(&self) -> impl fmt::Display {
         Plain(self)
     }
 }
 
-/// Converts the result of a progress callback to an error if it breaks.
+/// Returns an error if the result of a progress callback is `Break`.
 pub(crate) fn check_cancelled(flow: ControlFlow<()>) -> Result<()> {
     match flow {
         ControlFlow::Continue(()) => Ok(()),

@@ -3,9 +3,9 @@
 //! by its index at memory speed.
 //!
 //! * A [`Writer`] takes samples one at a time or in batches, and writes a file front to back. It
-//!   writes to a file that appears when it is complete ([`AtomicFile`](sink::AtomicFile)), or to
-//!   any other [`Sink`](sink::Sink). [`Writer::append`] continues an existing file.
-//! * A [`Reader`] opens a file in constant time: from memory, from a map, or by position
+//!   writes to a file that appears only once it is complete ([`AtomicFile`](sink::AtomicFile)), or
+//!   to any other [`Sink`](sink::Sink). [`Writer::append`] continues an existing file.
+//! * A [`Reader`] opens a file in constant time: from memory, from a map, or with positional reads
 //!   ([`Source`](source::Source)).
 //! * [`Column::view`] borrows a sample from the file. A [`Cursor`] reads, gathers and decodes. A
 //!   `ParallelCursor` (feature `rayon`) gathers on several threads.
@@ -68,7 +68,7 @@
 //! | `zstd` | yes | the encodings `zstd`, `bitshuffle-zstd` and `planes-zstd` |
 //! | `mmap` | yes | `Reader::map` |
 //! | `rayon` | no | `ParallelCursor` |
-//! | `glob` | no | `source::paths_matching`: the files that a pattern names |
+//! | `glob` | no | `source::paths_matching`: the files that match a pattern |
 //! | `import` | no | `import` of tensilo files; implies `glob` |
 //! | `arrow` | no | `import` and `export` for Arrow; implies `import` |
 //! | `parquet` | no | the same for Parquet; implies `arrow` |
@@ -78,7 +78,7 @@
 //!
 //! # Debug builds
 //!
-//! Without optimisation this crate is 40 to 275 times slower. For debug builds of your program, set
+//! Without optimization this crate is 40 to 275 times slower. For debug builds of your program, set
 //! `[profile.dev.package.tensilo] opt-level = 3` in its `Cargo.toml`, and the same for `crc32fast`,
 //! `half`, `bytemuck` and `zstd-sys`.
 //!
@@ -120,9 +120,9 @@ mod threads;
 mod value;
 mod write;
 
-/// What encoders may use: measures what each idea saves, and what a choice misses.
+/// Restricts what encoders may use, to measure what each technique saves and what a choice misses.
 pub mod search {
-    pub use crate::codec::{Idea, Search};
+    pub use crate::codec::{Search, Technique};
 }
 
 pub use batch::ColumnBatch;
@@ -142,8 +142,7 @@ pub use value::Value;
 pub use write::{Summary, Writer, WriterOptions};
 
 pub mod source {
-    //! Sources of bytes to read from: memory, maps, files read by position, and implementations
-    //! of [`Source`].
+    //! Sources of bytes to read from: memory, maps, files, and implementations of [`Source`].
 
     #[cfg(feature = "mmap")]
     pub use crate::mmap::MappedFile;
@@ -165,7 +164,7 @@ pub mod sink {
 
 pub mod nested {
     //! Lists: the samples of nested columns, one by one and in batches. Structs: which columns are
-    //! the fields of one.
+    //! the fields of a struct.
     //!
     //! [`ColumnSchema::list`](crate::ColumnSchema::list) declares a column of lists, and
     //! [`ColumnBatch::in_lists`](crate::ColumnBatch::in_lists) pushes them.
@@ -176,7 +175,7 @@ pub mod nested {
 }
 
 pub mod verify {
-    //! Checks of a whole file: every byte, and on demand every value.
+    //! Checks of a whole file: every byte, and optionally every value.
 
     pub use crate::read::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};
 }

@@ -1,53 +1,56 @@
-//! The limits of chapter 8 of the format specification. Writers and readers have the same ones: a
-//! limit of readers only would make files that no reader opens, and a limit of writers only would
-//! not protect readers.
+//! The limits of chapter 8 of the format specification. Writers and readers enforce the same
+//! limits. If only readers did, writers could make files that no reader opens; if only writers did,
+//! readers would not be protected.
 
-/// Columns of a file.
+/// The maximum number of columns in a file.
 pub const COLUMNS: usize = 65_536;
-/// Bytes of a column name.
+/// The maximum size of a column name in bytes.
 pub const NAME_BYTES: usize = 1_024;
-/// Dimensions of an item: a sample, or a member of a list of the last level.
+/// The maximum number of dimensions of an item, which is a sample or a member of a list of the last
+/// level.
 pub const RANK: usize = 16;
-/// Levels of lists in a nested column.
+/// The maximum number of levels of lists in a nested column.
 pub const LEVELS: usize = 16;
-/// Names of a path that is followed: the depth of structs. Deeper ones would take too much stack.
+/// The maximum number of names in a path that is followed, which is the depth of structs. Deeper
+/// structs would take too much stack.
 pub const PATH_NAMES: usize = 128;
-/// One extent of a shape.
+/// The maximum extent in a shape.
 pub const EXTENT: u32 = u32::MAX - 1;
-/// Bytes of a metadata key.
+/// The maximum size of a metadata key in bytes.
 pub const METADATA_KEY_BYTES: usize = 1_024;
-/// Bytes of a metadata value. The schema block, which contains all values, has the same limit.
+/// The maximum size of a metadata value in bytes. The schema block, which contains all values, has
+/// the same limit.
 pub const METADATA_VALUE_BYTES: usize = 16 << 20;
-/// Entries of one metadata map.
+/// The maximum number of entries in one metadata map.
 pub const METADATA_ENTRIES: usize = 65_536;
-/// Bytes of a schema block.
+/// The maximum size of a schema block in bytes.
 pub const SCHEMA_BYTES: u32 = 16 << 20;
-/// Samples in a chunk.
+/// The maximum number of samples in a chunk.
 pub const CHUNK_SAMPLES: u32 = 1 << 24;
-/// Bytes of a chunk's body, and of its decoded parts together.
+/// The maximum size of a chunk's body, and of its decoded parts together, in bytes.
 pub const CHUNK_BYTES: u32 = u32::MAX - 0xFFFF;
-/// Decoded bytes of a chunk that holds more than one sample.
+/// The maximum decoded size, in bytes, of a chunk that holds more than one sample.
 pub const SHARED_CHUNK_BYTES: u32 = 64 << 20;
-/// Decoded bytes of validity and shape of a chunk of a nested column: the lengths and nulls of its
-/// lists and items. Applies to chunks of one sample too, so it bounds what a list can contain:
-/// 16,777,215 texts without nulls, for example.
+/// The maximum decoded size, in bytes, of the validity and shape of a chunk of a nested column,
+/// that is, of the lengths and nulls of its lists and items. Applies to chunks of one sample too,
+/// so it bounds what a list can contain: 16,777,215 texts without nulls, for example.
 pub const VALIDITY_AND_SHAPE_BYTES: u32 = 64 << 20;
-/// Items in a chunk of a nested column, if they have a fixed shape without elements. Applies to
-/// chunks of one sample too.
+/// The maximum number of items in a chunk of a nested column, if they have a fixed shape without
+/// elements. Applies to chunks of one sample too.
 pub const EMPTY_ITEMS: u32 = 1 << 24;
-/// Elements of a block of a chunk; bytes of a block of text or bytes.
+/// The maximum number of elements in a block of a chunk, or of bytes in a block of text or bytes.
 pub const BLOCK_ELEMENTS: usize = 65_535;
-/// Bytes of a table's body.
+/// The maximum size of a table's body in bytes.
 pub const TABLE_BYTES: u32 = 16 << 20;
-/// Bytes of a table that is a Zstandard dictionary.
+/// The maximum size of a Zstandard dictionary in bytes.
 pub const ZSTD_DICTIONARY_BYTES: u32 = 1 << 20;
-/// Bytes of an index page's body.
+/// The maximum size of an index page's body in bytes.
 pub(crate) const INDEX_PAGE_BYTES: u32 = 4_032;
-/// Tables in a file.
+/// The maximum number of tables in a file.
 pub const TABLES: usize = 65_536;
-/// Bytes of a footer's body.
+/// The maximum size of a footer's body in bytes.
 pub const FOOTER_BYTES: u32 = 256 << 20;
-/// Runs of a column, and so commits of a file.
+/// The maximum number of runs of a column, and therefore of commits of a file.
 pub const RUNS: usize = 65_536;
-/// Samples in a file.
+/// The maximum number of samples in a file.
 pub const SAMPLES: u64 = i64::MAX as u64; // exact: 2^63 - 1

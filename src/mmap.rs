@@ -1,7 +1,7 @@
 //! Files as memory maps.
 //!
 //! A map lends samples without a copy. But if any process changes the file, it changes the bytes
-//! behind the references that were lent, which is undefined behaviour, and truncation kills the
+//! behind the references that were lent, which is undefined behavior, and truncation kills the
 //! reader. Rust has no safe way to rule that out. So the functions that map are `unsafe`, and the
 //! caller promises that the mapped bytes do not change.
 //!
@@ -32,7 +32,7 @@ impl MappedFile {
     /// # Safety
     ///
     /// As long as the map lives, no process may change or truncate the file. Otherwise the bytes
-    /// seen through the map change under references to them, which is undefined behaviour, and
+    /// seen through the map change under references to them, which is undefined behavior, and
     /// access to a page beyond the new end kills the process (`SIGBUS`). Files that are complete
     /// and only ever replaced by renaming, as this crate does, are safe to map. On network file
     /// systems use [`PositionedFile`].
@@ -49,7 +49,7 @@ impl MappedFile {
     ///
     /// # Safety
     ///
-    /// As for [`MappedFile::open`], but only these bytes must not change.
+    /// The same as for [`MappedFile::open`], except that only these bytes must stay unchanged.
     unsafe fn of(file: &PositionedFile, bytes: u64) -> Result<Self> {
         let mut options = MmapOptions::new();
         if let Ok(length) = usize::try_from(bytes) {
@@ -65,8 +65,8 @@ impl MappedFile {
 impl OpenOptions {
     /// Opens a file as a memory map. Samples of raw chunks can be viewed without a copy.
     ///
-    /// File header and footer are read by position. This costs less than the page faults of
-    /// touching them in the map, whatever the size of the file.
+    /// The file header and the footer are read with positional reads. This costs less than the page
+    /// faults of touching them in the map, whatever the size of the file.
     ///
     /// The map ends at the end of the last commit. An append writes after it and, if it fails, cuts
     /// the file back to that length, so files can be appended to while they are mapped. (Windows
@@ -99,7 +99,8 @@ impl Reader {
     }
 }
 
-/// Advises random access: the kernel's read-around would fetch many times the requested bytes.
+/// Advises random access, because the kernel's read-around would fetch many times the requested
+/// bytes.
 #[cfg(unix)]
 fn advise_random(map: &Mmap) {
     // only a hint: reading works without it

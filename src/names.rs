@@ -1,8 +1,8 @@
-//! Parses text that people type: names of types and columns, and numbers of bytes.
+//! Parses text that people type: names of types and columns, and byte counts.
 //!
 //! An error about an unknown column suggests the most similar name by edit distance, ignoring case,
 //! and lists the first few. The names come from a file that may be hostile and have many long ones.
-//! So only the first names are compared, and only short ones, and all are escaped.
+//! So only short names among the first ones are compared, and all names are escaped.
 
 use crate::Error;
 use crate::element::dtype::DType;
@@ -15,7 +15,7 @@ const MAX_LISTED: usize = 20;
 const MAX_COMPARED: usize = 10_000;
 const MAX_CHARS: usize = 64;
 
-/// Parses a [name](DType::name), such as `"bf16"`. Fails for any other text, with a list of the
+/// Parses a [name](DType::name), such as `"bf16"`. For any other text, fails and lists the valid
 /// names.
 impl FromStr for DType {
     type Err = Error;
@@ -29,7 +29,7 @@ impl FromStr for DType {
 }
 
 impl Error {
-    /// Returns the error of a column name that is not one of `available`, for crates that build on
+    /// Returns the error for a column name that is not one of `available`, for crates that build on
     /// this one. It suggests the most similar name and lists the first ones.
     pub fn unknown_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Self {
         let similar = nearest(name, available.clone());
@@ -80,9 +80,8 @@ fn distance(name: &[char], other: &str) -> usize {
     distances.last().copied().unwrap_or(0)
 }
 
-/// Parses a number of bytes: `65536`, `64KiB`, `1 MiB`, `200GiB`, `2TiB`. Units are powers of
-/// 1,024, in upper or lower case. Returns `None` for any other text, and for more than `u64::MAX`
-/// bytes.
+/// Parses a byte count: `65536`, `64KiB`, `1 MiB`, `200GiB`, `2TiB`. Units are powers of 1,024, in
+/// upper or lower case. Returns `None` for any other text, and for more than `u64::MAX` bytes.
 ///
 /// ```
 /// assert_eq!(tensilo::parse_byte_count("64KiB"), Some(65_536));

@@ -9,8 +9,8 @@
 //! The chunks of all columns are merged by their first samples, which is the order in which a
 //! writer would have written them.
 //!
-//! Salvage may find intact chunks that nothing in the damaged file confirms to be its own. The
-//! metadata of the new file list their samples under [`UNCONFIRMED`], as far as there is room.
+//! Salvage may find intact chunks that nothing in the damaged file confirms as its own. The
+//! metadata of the new file lists their samples under [`UNCONFIRMED`], as far as there is room.
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -52,8 +52,9 @@ impl<'a> RewriteOptions<'a> {
         self
     }
 
-    /// Sets a function that is called from time to time with the number of samples done. If it
-    /// breaks, the call fails with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    /// Sets a function that is called from time to time with the number of samples processed so
+    /// far. If it breaks, the call fails with an error of kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
@@ -69,7 +70,7 @@ impl Salvaged {
     /// [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is derived from the id of
     /// the damaged file.
     ///
-    /// If nothing confirms some samples of a column, its metadata list them under [`UNCONFIRMED`],
+    /// If nothing confirms some samples of a column, its metadata lists them under [`UNCONFIRMED`],
     /// by their indices in the new file. If there are too many ranges, the last one covers other
     /// samples as well. Ranges in the metadata of the damaged file are kept. If the schema does not
     /// even have room for one range per column, the new file has no such metadata, and
@@ -109,11 +110,12 @@ impl Salvaged {
                 check_cancelled(progress(run.samples.start))?;
             }
         }
-        // at most all samples are left out
+        // no underflow: at most all samples are left out
         rewrite.output.finish(self.reader.sample_count() - rewrite.left_out.count())
     }
 
-    /// Returns the schema with metadata that list the unconfirmed samples, as far as it has room.
+    /// Returns the schema with metadata that lists the unconfirmed samples, as far as there is
+    /// room.
     fn with_notes(&self, schema: Schema, left_out: &LostSamples) -> Schema {
         let max_ranges = (RANGES_BYTES / RANGE_BYTES).checked_div(schema.columns.len()).unwrap_or(0).max(1);
         let noted = |max_ranges| {
@@ -133,10 +135,10 @@ impl Salvaged {
     }
 }
 
-/// The maximum bytes of metadata about unconfirmed samples, over all columns. Each column has at
-/// least one range.
+/// The maximum size of metadata about unconfirmed samples in bytes, over all columns. Each column
+/// has at least one range.
 const RANGES_BYTES: usize = 1 << 20;
-/// The maximum bytes of one range.
+/// The maximum size of one range in bytes.
 const RANGE_BYTES: usize = 44;
 
 /// Returns ranges as text; `None` if there are none. If there are more than `max_count`, the last
@@ -153,7 +155,7 @@ fn ranges_text(ranges: Vec<Range<u64>>, max_count: usize) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Parses the text of [`ranges_text`]. Ignores what is not a range.
+/// Parses the text of [`ranges_text`]. Ignores anything that is not a range.
 fn parse_ranges(text: &str) -> impl Iterator<Item = Range<u64>> {
     let parse = |range: &str| {
         let (start, end) = range.trim().split_once("..")?;
@@ -228,7 +230,7 @@ struct Rewrite<'a, K: Sink> {
     losses: &'a Losses,
     /// The samples to leave out: all gaps between chunks, or none if gaps become nulls.
     left_out: LostSamples,
-    /// The maximum decoded bytes of a chunk of nulls.
+    /// The maximum decoded size of a chunk of nulls in bytes.
     null_bytes: usize,
     /// Columns that have lost a table, so their chunks must be encoded again.
     without_tables: BTreeSet<usize>,
@@ -289,10 +291,10 @@ impl<K: Sink> Rewrite<'_, K> {
             self.output.raw(&RawChunk {
                 column: column.number(),
                 first_sample,
-                sample_count: u32::try_from(count).unwrap_or(0), // as above
+                sample_count: u32::try_from(count).unwrap_or(0), // at most 2^24
                 null_count: count,
                 validity: Some(zeros(validity_bytes(n))?),
-                // a sample or `null_bytes`
+                // one sample, or at most `null_bytes`
                 shape: zeros(n.saturating_mul(layout.null_shape_bytes()))?,
                 values: zeros(n.saturating_mul(layout.null_value_bytes()))?,
             })?;

@@ -2,7 +2,8 @@
 
 use std::thread;
 
-/// Runs the first of `work` on this thread and each other one on its own thread, and waits for all.
+/// Runs the first item of `work` on this thread and each other item on its own thread, and waits
+/// for all of them.
 ///
 /// If a thread cannot be started, fewer run. Workers take tasks until none are left, so one is
 /// enough.

@@ -3,7 +3,7 @@
 //! A [`Value`] borrows elements, or owns them if they are made on the fly (scalars, texts, lists).
 //! It knows its element type but not the column's shape, so extents are stated only if more than
 //! one varies. A list contains values, to any depth. A writer turns a sample of values into batches
-//! of one (`write/sample.rs`).
+//! of one sample (`write/sample.rs`).
 
 use crate::DType;
 use crate::bytes::pod::{self, Element};
@@ -61,7 +61,7 @@ impl<'a> Deref for Entries<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// Null: a sample, or a list or item of a nested column.
+    /// Null, as a sample or as a list or item of a nested column.
     pub const NULL: Self = Self(ValueContent::Null);
 
     /// Returns a tensor with at most one varying extent. Elements are in row-major order.
@@ -86,9 +86,9 @@ impl<'a> Value<'a> {
 
     /// Returns a list of a nested column. `entries` are its items, or lists of the next level.
     ///
-    /// [`Writer::push`](crate::Writer::push) fails if the column has another number of levels, or
-    /// another type or shape of items, or if it does not allow a null. A list has at most 2^32 - 1
-    /// members, and a sample must fit in one chunk: see
+    /// [`Writer::push`](crate::Writer::push) fails if the column has a different number of levels,
+    /// if its items have a different type or shape, or if it does not allow a null. A list has at
+    /// most 2^32 - 1 members, and a sample must fit in one chunk: see
     /// [`VALIDITY_AND_SHAPE_BYTES`](crate::limits::VALIDITY_AND_SHAPE_BYTES),
     /// [`EMPTY_ITEMS`](crate::limits::EMPTY_ITEMS) and [`CHUNK_BYTES`](crate::limits::CHUNK_BYTES).
     ///

@@ -1,7 +1,7 @@
 //! Compiles the kernels for the CPU if the feature `emulator` is on.
 //!
 //! The emulator shares the headers of the GPU kernels, so the flags keep their semantics: no strict
-//! aliasing, no fused multiply-add. Undefined behaviour traps.
+//! aliasing, no fused multiply-add. Undefined behavior traps.
 
 fn main() {
     println!("cargo::rerun-if-changed=kernels");
@@ -17,7 +17,7 @@ fn compile_emulator() {
     build.flag_if_supported("-fno-strict-aliasing");
     // no fused multiply-add: floats are rounded after each operation
     build.flag_if_supported("-ffp-contract=off");
-    // undefined behaviour traps: shifts, overflows, array indices, alignment
+    // undefined behavior traps: shifts, overflows, array indices, alignment
     let sanitizer = ["-fsanitize=undefined", "-fsanitize-undefined-trap-on-error"];
     if sanitizer.iter().all(|flag| build.is_flag_supported(flag).unwrap_or(false)) {
         build.flags(sanitizer);

@@ -40,7 +40,7 @@ pub fn run(input: &[u8]) {
         }
     };
     if is_whole(&file) {
-        assert!(salvaged.losses.is_empty() && salvaged.unconfirmed.is_empty() && salvaged.header_is_intact);
+        assert!(salvaged.losses.is_empty() && salvaged.unconfirmed.is_empty() && salvaged.file_header_is_intact);
     }
     // a lost sample becomes a null, which takes all bytes of its shape
     let is_small = |column: Column| open::sample_bytes(&column) <= SMALL;

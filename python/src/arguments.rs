@@ -114,13 +114,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingValue {
     }
 }
 
-/// Returns a snapshot of the items of a dict: converting a value runs Python code, which may change
-/// the dict.
+/// Returns a snapshot of the items of a dict, because converting a value runs Python code that may
+/// change the dict.
 pub fn members<'py>(dict: &Dict<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
     dict.0.items().iter().map(|item| item.extract()).collect()
 }
 
-/// Returns the column casts of a dict from names to dtypes.
+/// Parses a dict from column names to dtypes.
 pub fn dtypes(casts: Option<&Dict<'_>>) -> PyResult<Vec<(String, DType)>> {
     let Some(casts) = casts else { return Ok(Vec::new()) };
     members(casts)?.into_iter().map(|(name, dtype)| Ok((name, dtype.extract::<DTypeArgument>()?.0))).collect()

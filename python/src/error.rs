@@ -145,7 +145,7 @@ fn doing_text(error: &io::Error, operation: &str) -> String {
     format!("{reason}, {}", without_reason(operation, &whole))
 }
 
-/// Returns the operation without a reason at its end, which is printed separately.
+/// Returns the operation without the reason at its end, which is printed separately.
 fn without_reason<'d>(operation: &'d str, reason: &str) -> &'d str {
     operation.strip_suffix(reason).and_then(|operation| operation.strip_suffix(": ")).unwrap_or(operation)
 }

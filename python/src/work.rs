@@ -1,4 +1,4 @@
-//! Long work without the GIL, with progress, that Ctrl-C interrupts.
+//! Runs long work without the GIL, shows its progress, and lets Ctrl-C interrupt it.
 //!
 //! Python handles signals only on its main thread, between two of its own instructions. So the
 //! calling thread must keep polling: [`run`] and [`wait_for`] move the work to another thread and
@@ -92,7 +92,7 @@ impl Signals {
     }
 }
 
-/// Does work on another thread and waits for it without the GIL. If a signal arrives, its exception
+/// Runs work on another thread and waits for it without the GIL. If a signal arrives, its exception
 /// is raised at once, and the thread ends by itself.
 pub fn wait_for<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> Result<T> + Send + 'static) -> PyResult<T> {
     let (sender, receiver) = channel();
@@ -114,8 +114,8 @@ fn panicked() -> PyErr {
     PyRuntimeError::new_err("internal error: a thread of tensilo panicked; please report it")
 }
 
-/// Does work on another thread. The calling thread waits without the GIL, and ten times a second
-/// calls `show` and checks for signals. Ctrl-C cancels the work, which removes its output.
+/// Runs work on another thread. The calling thread waits without the GIL, and calls `show` and
+/// checks for signals ten times a second. Ctrl-C cancels the work, which removes its output.
 pub fn run<T: Send>(
     py: Python<'_>,
     show: Option<&Py<PyAny>>,

@@ -32,7 +32,7 @@ class Report:
 
     @property
     def state(self) -> Literal["ok", "unfinished", "damaged"]:
-        """The state of all files together.
+        """The combined state of all files.
 
         "unfinished" means that all committed samples are intact, but a writer is still active or was
         interrupted.
@@ -49,7 +49,7 @@ class Report:
         return self.ok
 
     def raise_if_damaged(self) -> None:
-        """Raises a ``CorruptionError`` for the first damage, which says how many there are.
+        """Raises a ``CorruptionError`` for the first damaged range; its message gives the number of findings.
 
         An unfinished file is not damaged.
         """
@@ -98,7 +98,7 @@ def verify(
             ``(phase, done, total)``. Default: False.
 
     Returns:
-        A ``Report``. Its ``raise_if_damaged()`` raises an error for the first damage.
+        A ``Report``. Its ``raise_if_damaged()`` raises an error for the first damaged range.
     """
     with progress_callback(progress) as show:
         return Report(_tensilo._verify(path, deep=deep, threads=threads, progress=show))

@@ -63,7 +63,7 @@ def convert(
             "zero" replace them. Default: "keep".
         profile: "balanced", "fast" (to decode), "small", "raw" (for views), or "bitshuffle-zstd"; or a dict
             from column names to profiles, where other columns have the default. Default: "balanced".
-        shard_bytes: the raw bytes of a data file of a dataset, as a number or such as "1GiB". Default:
+        shard_bytes: the raw size of a data file of a dataset: a number of bytes, or a string such as "1GiB". Default:
             "1GiB" if the output is a folder.
         threads: the number of threads that encode. Default: "auto", all CPUs.
         overwrite: whether to replace an existing file. Default: False.
@@ -81,7 +81,7 @@ def convert(
     Raises:
         InputError: an input is malformed, or has values that cannot be stored.
         FileExistsError: the output exists.
-        KeyboardInterrupt: the user pressed Ctrl-C. Nothing is left of the output.
+        KeyboardInterrupt: the user pressed Ctrl-C. No output is left behind.
     """
     with progress_callback(progress) as show:
         dropped = _tensilo._convert(
@@ -125,7 +125,7 @@ def append(
         inputs: the inputs, as in ``convert``. They must have the columns of the target.
         skip_extra_columns: whether to leave out columns that the target does not have. Default: False.
         file_is_sample, null_elements, profile, threads, progress: see ``convert``.
-        shard_bytes: the raw bytes of a data file, as a number or such as "1GiB". Only for datasets.
+        shard_bytes: the raw size of a data file: a number of bytes, or a string such as "1GiB". Only for datasets.
             Default: one data file.
         discard_tail: whether to cut off the uncommitted tail that an interrupted append left at the end of
             the file. Default: False.

@@ -18,7 +18,7 @@ def number_of(device: str) -> int | None:
 
 
 def opened(number: int) -> _tensilo.Gpu:
-    """Returns a GPU, which is opened once per process."""
+    """Returns a GPU, opened only once per process."""
     process = os.getpid()
     if any(other != process for other, _ in _opened):
         raise RuntimeError(

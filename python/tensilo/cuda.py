@@ -38,9 +38,9 @@ class ResidentDataset:
         dtypes: bf16 and f16 columns to convert to f32, such as ``{"mel": "f32"}``. Default: no conversion.
         pad: the padding values of columns whose samples differ in length, by name. Default: no padding.
         null_masks: whether a batch has a bool tensor ``NAME_is_null`` for each nullable column. Default: False.
-        max_bytes: the maximum GPU memory for samples, as a number or such as "40GiB". If not all samples fit, the
-            first ones that do are resident, in segments of about 64 MiB. The others are read when they are
-            gathered; the indices are then copied to the host, which waits for the GPU. Default: 90 % of the free
+        max_bytes: the maximum GPU memory for samples: a number of bytes, or a string such as "40GiB". If not all
+            samples fit, the first ones that do are resident, in segments of about 64 MiB. The others are read when they
+            are gathered; the indices are then copied to the host, which waits for the GPU. Default: 90 % of the free
             GPU memory.
         rank: the rank of this process. The GPU holds the samples of this rank: the range ``samples``. Default: 0.
         world_size: the number of ranks. Default: 1.
@@ -127,7 +127,7 @@ class ResidentDataset:
         absent = (host >= self.resident).nonzero()[:, 0]
         if absent.numel() == 0:
             return self._gathered(indices, {})
-        # absent rows hold sample 0 until the streamed samples replace them
+        # rows of samples that are not resident hold sample 0 until the streamed samples replace them
         streamed = self._streamed(host[absent])
         tensors = self._gathered(indices.masked_fill(indices >= self.resident, 0), streamed)
         positions = absent.to(self.device)

@@ -49,8 +49,7 @@ def convert(
 ) -> _tensilo.Dataset:
     """Converts files to a new dataset on the cluster, and opens it.
 
-    Whatever fails on the way, the files are byte for byte the ones that ``tensilo.convert`` writes with
-    ``shard_bytes``.
+    Even if workers fail, the files are byte for byte the ones that ``tensilo.convert`` writes with ``shard_bytes``.
 
     Args:
         inputs, out, **options: the arguments of ``tensilo.distributed.plan``.

@@ -199,7 +199,7 @@ def _sample(column, index):
 
 
 def _collate_rows(rows, *, collate_fn_map=None):
-    """Collates samples. A complete batch in its order is one read; other samples are collated as dicts."""
+    """Collates samples. A complete batch in its order is read in one call; other samples are collated as dicts."""
     fetch = rows[0].fetch
     is_whole = len(rows) == fetch.count and all(row.fetch is fetch and row.index == i for i, row in enumerate(rows))
     if is_whole:

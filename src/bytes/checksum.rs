@@ -18,7 +18,7 @@ impl Crc {
         self.0.update(bytes);
     }
 
-    /// Adds bytes given by their checksum and length only.
+    /// Adds bytes that are given only by their checksum and length.
     pub(crate) fn add_known(&mut self, crc: u32, length: u64) {
         self.0.combine(&crc32fast::Hasher::new_with_initial_len(crc, length));
     }

@@ -108,7 +108,7 @@ macro_rules! structure {
             pub(crate) const SIZE: usize = $size;
             $(pub(crate) const $field: Field<$type, $at, $size> = Field::new();)*
 
-            /// The bytes of these fields, one bit for each byte.
+            /// A mask of the bytes that these fields cover, with one bit per byte.
             pub(crate) const FIELD_MASK: u64 = field_mask(&[$(($at, size_of::<$type>())),*]);
         }
 
@@ -122,13 +122,13 @@ macro_rules! structure {
 
 pub(crate) use structure;
 
-/// Returns the bytes of fields with these offsets and lengths, one bit for each byte. Fails to
-/// compile if two fields overlap. A structure has at most 64 bytes.
+/// Returns a mask of the bytes that fields with these offsets and lengths cover, with one bit per
+/// byte. Fails to compile if two fields overlap. A structure has at most 64 bytes.
 pub(crate) const fn field_mask(fields: &[(usize, usize)]) -> u64 {
     let mut mask = 0;
     let mut i = 0;
     while i < fields.len() {
-        let (offset, length) = fields[i]; // in bounds: the condition of the loop
+        let (offset, length) = fields[i]; // in bounds: checked by the loop condition
         let bytes = u64::MAX >> (64 - length) << offset;
         assert!(mask & bytes == 0, "two fields overlap");
         mask |= bytes;
@@ -137,7 +137,7 @@ pub(crate) const fn field_mask(fields: &[(usize, usize)]) -> u64 {
     mask
 }
 
-/// Converts a length or index. Exact: a `usize` has at most 64 bits.
+/// Converts a length or index. This is exact, because a `usize` has at most 64 bits.
 pub(crate) const fn u64_of(length: usize) -> u64 {
     const { assert!(usize::BITS <= u64::BITS) };
     length as u64
@@ -150,8 +150,7 @@ pub(crate) fn u32_in(bytes: &[u8], index: usize) -> Option<u32> {
     Some(u32::from_le_bytes(field.try_into().ok()?))
 }
 
-/// Reads fields one after the other. Each call returns `None` if fewer bytes are left than it
-/// needs.
+/// Reads fields one after another. Each call returns `None` if fewer bytes are left than it needs.
 pub(crate) struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {

@@ -1,6 +1,6 @@
 //! Typed views of element bytes.
 //!
-//! `bytemuck` does the casts and checks size and alignment; `half` does them for its 16-bit floats.
+//! `bytemuck` does the casts and checks size and alignment; `half` does both for its 16-bit floats.
 //! `half` can also make its types `Pod`, but that feature would bring a derive macro and a second
 //! version of `syn` into every build.
 
@@ -21,7 +21,7 @@ pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     const DTYPE: DType;
 
     /// Casts bytes in the order of this machine to elements, without copying. Returns `None` if
-    /// they are misaligned or not whole elements.
+    /// they are misaligned or do not form whole elements.
     fn slice_of(bytes: &[u8]) -> Option<&[Self]> {
         as_elements(bytes)
     }
@@ -29,7 +29,7 @@ pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// Like [`Element::slice_of`], but mutable.
     fn slice_of_mut(bytes: &mut [u8]) -> Option<&mut [Self]> {
         if bytes.is_empty() {
-            return Some(&mut []); // needs no alignment
+            return Some(&mut []); // an empty slice needs no alignment
         }
         bytemuck::try_cast_slice_mut(bytes).ok().map(Self::of_bits_mut)
     }
@@ -47,7 +47,7 @@ mod sealed {
     }
 }
 
-/// Implements `Element` for types that are their own bits, and for the types of `half`.
+/// Implements `Element` for types that are `Pod` themselves, and for the types of `half`.
 macro_rules! elements {
     ($($rust:ty as $bits:ty => $dtype:ident: |$slice:ident| $of_bits:expr, $of_bits_mut:expr, $to_bits:expr, $to_bits_mut:expr;)*) => {$(
         impl sealed::Sealed for $rust {
@@ -92,11 +92,11 @@ pub(crate) fn fits<T: Element>(dtype: DType) -> bool {
     T::DTYPE == dtype || (T::DTYPE == DType::U8 && dtype.is_byte())
 }
 
-/// Casts `bytes` to elements, without copying. Returns `None` if they are misaligned or not whole
-/// elements.
+/// Casts `bytes` to elements, without copying. Returns `None` if they are misaligned or do not form
+/// whole elements.
 pub(crate) fn as_elements<T: Element>(bytes: &[u8]) -> Option<&[T]> {
     if bytes.is_empty() {
-        return Some(&[]); // needs no alignment
+        return Some(&[]); // an empty slice needs no alignment
     }
     bytemuck::try_cast_slice(bytes).ok().map(T::of_bits)
 }
@@ -111,7 +111,7 @@ pub(crate) fn as_bytes_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
     bytemuck::cast_slice_mut(T::bits_mut(elements))
 }
 
-/// A byte buffer that is aligned for every [`Element`] and keeps its memory.
+/// A byte buffer that is aligned for every [`Element`] and reuses its memory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AlignedBytes {
     words: Vec<u64>,

@@ -1,14 +1,14 @@
-//! Bit sequences, short integers and byte planes, as several encodings store them.
+//! Bit sequences, short integers and byte planes, shared by several encodings.
 //!
 //! Everything shorter than a byte is little-endian: the first bit is the lowest, and zero bits pad
 //! the last byte. Every bit sequence checks its padding with [`ends_in_zeros`], so that no bit of a
-//! file is without meaning. [`wide`] turns integers of one to eight bytes into an `i64`. Loops over
+//! file is ignored. [`wide`] turns integers of one to eight bytes into an `i64`. Loops over
 //! elements are generic over the element width, and [`with_width`] picks the instance once for all
 //! elements.
 
 use crate::kernel::{Width, byte_planes, extra_bits};
 
-/// Evaluates an expression with the bytes of a width as a constant.
+/// Evaluates an expression with the size of a width in bytes as a constant.
 macro_rules! with_width {
     ($width:expr, $bytes:ident => $body:expr) => {
         match $width {
@@ -62,14 +62,14 @@ pub(super) fn ends_in_zeros(bytes: &[u8], bits: usize) -> bool {
     bits.is_multiple_of(8) || bytes.last().is_none_or(|last| last >> (bits % 8) == 0)
 }
 
-/// Returns the number of extra bits (chapter 5.9) of integers of these bit lengths.
+/// Returns the number of extra bits (chapter 5.9) of integers with these bit lengths.
 pub(super) fn sum_extra_bits(lengths: &[u8]) -> u64 {
-    // sums of 16 bits are faster, and hold 256 lengths of at most 255
+    // 16-bit sums are faster, and cannot overflow with 256 lengths of at most 255
     let sums = lengths.chunks(256).map(|part| part.iter().map(|&length| u16::from(length.saturating_sub(1))).sum());
     sums.map(|sum: u16| u64::from(sum)).sum()
 }
 
-/// Appends the extra bits of integers of these bit lengths. Returns the number of bytes appended.
+/// Appends the extra bits of integers with these bit lengths. Returns the number of bytes appended.
 pub(super) fn append_extra_bits(
     width: Width,
     lengths: &[u8],
@@ -77,7 +77,7 @@ pub(super) fn append_extra_bits(
     words: &mut Vec<u64>,
     stored: &mut Vec<u8>,
 ) -> usize {
-    let bits = sum_extra_bits(lengths) as usize; // exact: at most 8 for each byte of the integers
+    let bits = sum_extra_bits(lengths) as usize; // exact: at most 8 per byte of the integers
     words.clear();
     words.resize(bits.div_ceil(64) + 1, 0);
     extra_bits::best().extract(width, lengths, integers, words, 0);
@@ -103,7 +103,7 @@ impl ClassCodes {
         Self { class_count, bits }
     }
 
-    /// Returns the length of `count` codes in bytes; `None` if this machine cannot address them.
+    /// Returns the length of `count` codes in bytes; `None` on overflow.
     pub(super) fn bytes(self, count: usize) -> Option<usize> {
         Some(self.bits.checked_mul(count)?.div_ceil(8))
     }
@@ -131,7 +131,7 @@ impl ClassCodes {
     }
 }
 
-/// Splits elements into their top bytes and the planes of the bytes below.
+/// Splits elements into their top bytes and the planes of their lower bytes.
 pub(super) fn split(width: Width, rotate: bool, elements: &[u8], top: &mut Vec<u8>, low: &mut Vec<u8>) {
     let count = elements.len() / width.bytes();
     top.resize(count, 0);
@@ -142,7 +142,7 @@ pub(super) fn split(width: Width, rotate: bool, elements: &[u8], top: &mut Vec<u
     byte_planes::best().split(width, rotate, elements, planes, top);
 }
 
-/// Joins top bytes with the planes of the bytes below. Each plane begins at the first element.
+/// Joins top bytes with the planes of the lower bytes. Each plane begins at the first element.
 pub(super) fn join<'p>(width: Width, rotate: bool, low: impl Iterator<Item = &'p [u8]>, top: &[u8], out: &mut [u8]) {
     let mut planes: [&[u8]; 7] = [&[]; 7];
     planes.iter_mut().zip(low).for_each(|(plane, low)| *plane = low.get(..top.len()).unwrap_or(low));

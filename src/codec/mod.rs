@@ -7,7 +7,7 @@
 //!   [`ChunkDecoder`] finds the parts in a body and decodes them;
 //! * `choice`: how encoders choose, by profiles, samples and estimates;
 //! * `blocked`: the division of a part into blocks, the same for all encodings;
-//! * `tiers`, `bins`, `zstandard` and `blocked/raw.rs`: the encodings, which know single blocks;
+//! * `tiers`, `bins`, `zstandard` and `blocked/raw.rs`: the encodings, which handle single blocks;
 //! * `transform`, `bits`: the steps that several encodings share.
 //!
 //! An encoding implements the traits of `blocked/encoding.rs`. This module maps ids to encodings,
@@ -32,7 +32,7 @@ pub(crate) use blocked::{
     BLOCK_INDEX_HEADER_BYTES, MIN_BLOCKED_BYTES, StoredPart, block_index_bytes, check_block_index, first_block_elements,
 };
 pub use blocked::{BlockScratch, StoredBlock};
-pub use choice::{Idea, Profile, Search};
+pub use choice::{Profile, Search, Technique};
 pub use chunk::{Choice, Trial};
 pub(crate) use chunk::{
     ChunkDecoder, ChunkEncoder, DamagedChunk, EncodedChunk, RawChunk, SideFacts, StoredChunk, ValueChoice, Values,
@@ -49,7 +49,7 @@ use self::zstandard::{BitshuffleBlocks, PlaneBlocks, ZstdBlocks};
 use crate::format::index::BLOCKS;
 use crate::{Error, Result};
 
-/// The encoding with id `n` has index `n`.
+/// The encoding with id `n` is at index `n`.
 static REGISTRY: [&dyn Codec; 8] = [
     RAW_BLOCKS,
     &Blocked(Constant),
@@ -63,7 +63,7 @@ static REGISTRY: [&dyn Codec; 8] = [
 
 /// The fallback for parts that no other encoding makes smaller.
 const RAW_BLOCKS: &Blocked<RawBlocks> = &Blocked(RawBlocks);
-/// Raw in one block: the stored bytes are the decoded ones, so that no encoder is needed.
+/// Raw in one block: the stored bytes are the decoded bytes, so no encoder is needed.
 const RAW: Encoding = Encoding::new(RAW_BLOCKS, false);
 /// Raw in several blocks.
 const RAW_IN_BLOCKS: Encoding = Encoding::new(RAW_BLOCKS, true);

@@ -25,9 +25,9 @@ use std::sync::Arc;
 /// The facts about a part that decoding needs.
 #[derive(Clone, Copy)]
 pub(crate) struct PartSpec<'a> {
-    /// Bytes of one element.
+    /// The size of an element in bytes.
     pub element_bytes: usize,
-    /// Decoded length.
+    /// The decoded length in bytes.
     pub raw_bytes: usize,
     /// The table that [`Encoding::table`](super::blocked::Encoding::table) names.
     #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "the encoding that needs it is absent"))]
@@ -65,7 +65,7 @@ pub(crate) trait Tables {
     fn zstd_dictionary(&self, table: u32) -> Result<Arc<ZstdDictionary>>;
 }
 
-/// The body of a chunk. If the chunk is in blocks, perhaps only its block index and some blocks.
+/// The body of a chunk or, if the chunk is in blocks, perhaps only its block index and some blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Body<'a> {
     /// A prefix of the body.
@@ -99,7 +99,7 @@ impl<'a> Body<'a> {
         self.is_mapped
     }
 
-    /// Returns the start of the body; all of it if it was read whole.
+    /// Returns the start of the body, or the whole body if all of it was read.
     pub(crate) fn start(self) -> &'a [u8] {
         self.start
     }
@@ -134,7 +134,8 @@ pub struct Section {
 pub(crate) struct Description {
     /// The transform of the elements, in words; `None` in encodings without transforms.
     pub transform: Option<String>,
-    /// In the order of the file. Their lengths add up to the stored bytes. Empty ones are left out.
+    /// The sections in file order. Their lengths add up to the stored size. Empty sections are
+    /// omitted.
     pub sections: Vec<Section>,
 }
 
@@ -170,19 +171,20 @@ fn without_number(detail: &str) -> &str {
 
 // ---- what encoders know
 
-/// The facts about the elements of a part that an encoder uses. They decide how small the result
-/// is, and nothing else.
+/// The facts about the elements of a part that an encoder uses. They affect only the size of the
+/// result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Geometry<'a> {
-    /// Bytes of one element.
+    /// The size of an element in bytes.
     pub element_bytes: usize,
     /// Whether the elements are floats.
     pub float: bool,
-    /// The type of the elements, if they are floats of a known one.
+    /// The type of the elements, if they are floats of a known type.
     pub float_type: Option<FloatType>,
-    /// Elements after which prediction restarts: the length of a sample, or a multiple of it.
+    /// The number of elements after which prediction restarts: the length of a sample or a multiple
+    /// of it.
     pub restart: u32,
-    /// Elements of a row and of a matrix; 0 if there is none.
+    /// The number of elements in a row and in a matrix; 0 if there is none.
     pub strides: [u32; 2],
     /// The element at which each block ends; a single entry if the part is one block.
     pub blocks: &'a [u32],
@@ -202,8 +204,8 @@ impl<'a> RawPart<'a> {
     }
 }
 
-/// Scalars are predicted from the samples before them. Prediction restarts after this many, so that
-/// a reader of one sample decodes few others.
+/// The number of scalars after which prediction restarts. Scalars are predicted from the samples
+/// before them, so without restarts a reader of one sample would decode all samples before it.
 pub(super) const SCALAR_RESTART: u32 = 1024;
 
 impl<'a> Geometry<'a> {
@@ -228,7 +230,7 @@ impl<'a> Geometry<'a> {
         Self { blocks, ..self }
     }
 
-    /// Returns whether the part is to be in several blocks.
+    /// Returns whether the part will be stored in several blocks.
     pub(super) fn is_in_blocks(&self) -> bool {
         self.blocks.len() > 1
     }
@@ -239,13 +241,13 @@ impl<'a> Geometry<'a> {
     }
 
     pub(super) fn block_ranges(&self) -> impl Iterator<Item = Range<usize>> {
-        // exact: no target has a smaller usize
+        // exact: no supported target has a smaller usize
         let ends = self.blocks.iter().map(|&end| end as usize);
         ends.scan(0, |start, end| Some(std::mem::replace(start, end)..end))
     }
 
     pub(super) fn bytes_of<'r>(&self, raw: &'r [u8], elements: &Range<usize>) -> &'r [u8] {
-        // no overflow: inside the part
+        // no overflow: the elements are inside the part
         raw.get(elements.start * self.element_bytes..elements.end * self.element_bytes).unwrap_or(&[])
     }
 
@@ -292,7 +294,7 @@ impl FloatType {
         self as u8 // exact: the discriminants are the codes
     }
 
-    /// Returns the type of the elements of a column; `None` if they are not floats.
+    /// Returns the float type of the elements of a column; `None` if they are not floats.
     pub(super) fn of_column(dtype: DType) -> Option<Self> {
         match dtype {
             DType::Bf16 => Some(Self::Bf16),
@@ -327,13 +329,13 @@ impl FloatType {
             (Self::F16, &[a, b]) => f16::from_le_bytes([a, b]).to_f64(),
             (Self::F32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]).into(),
             (Self::F64, &[a, b, c, d, e, f, g, h]) => f64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            _ => 0.0, // no element
+            _ => 0.0, // not the bytes of one element
         }
     }
 }
 
-/// A sample of up to this many blocks is a single block, and a longer one is cut into blocks of
-/// this size: its rows are read together anyway.
+/// A sample of up to this many times the block size becomes one block, since its rows are read
+/// together anyway. A longer sample is divided into blocks of that size.
 const LONG_SAMPLE_BLOCKS: usize = 4;
 /// The minimum number of rows in a block of a long sample. Prediction restarts in each block, so
 /// its first row costs more bits.
@@ -352,11 +354,11 @@ pub(crate) fn block_ends(
     let max_elements = (block_bytes / element_bytes).clamp(1, limits::BLOCK_ELEMENTS);
     let count = content.values.len() / element_bytes;
     if count <= (max_elements + max_elements / 2).min(limits::BLOCK_ELEMENTS) {
-        return Ok(()); // two blocks would be small
+        return Ok(()); // two blocks would be too small
     }
     let mut planner = Planner { max_elements, rows: rows(layout, max_elements), block: 0..0, ends };
     for i in 0..content.sample_count {
-        // below the chunk's sample count
+        // no overflow: below the chunk's sample count
         let end = content.values_range(layout, &(i..i + 1))?.end / element_bytes;
         planner.add_sample(end);
     }
@@ -364,14 +366,15 @@ pub(crate) fn block_ends(
     Ok(())
 }
 
-/// Returns the ends of the fewest blocks that validity or a shape of `count` elements can have.
+/// Returns the block ends that divide validity or a shape of `count` elements into as few blocks as
+/// possible.
 pub(crate) fn number_ends(count: usize) -> Vec<u32> {
     let ends = (1..=count.div_ceil(limits::BLOCK_ELEMENTS)).map(|block| count.min(block * limits::BLOCK_ELEMENTS));
     ends.filter_map(|end| u32::try_from(end).ok()).collect() // a part has fewer than 2^32 bytes
 }
 
-/// Returns the length of a row and of a block of rows, in elements. The latter does not exceed the
-/// maximum of a block.
+/// Returns the length of a row and of a block of rows, in elements. The latter does not exceed
+/// `max_elements`.
 fn rows(layout: &Layout, max_elements: usize) -> (usize, usize) {
     // exact
     let stride = layout.strides.into_iter().map(|stride| stride as usize).find(|&stride| stride > 1);
@@ -386,7 +389,7 @@ fn rows(layout: &Layout, max_elements: usize) -> (usize, usize) {
 }
 
 struct Planner<'a> {
-    /// The maximum elements of a block of small samples.
+    /// The maximum number of elements in a block of small samples.
     max_elements: usize,
     /// The length of a row and of a block of rows.
     rows: (usize, usize),
@@ -416,7 +419,7 @@ impl Planner<'_> {
 
     fn close(&mut self) {
         if !self.block.is_empty() {
-            // below 2^32: a chunk has fewer elements
+            // always succeeds: a chunk has fewer than 2^32 elements
             self.ends.extend(u32::try_from(self.block.end));
             self.block.start = self.block.end;
         }

@@ -1,6 +1,6 @@
 //! Scratch memory: the buffers, contexts and cached tables that encoders and decoders reuse.
 //!
-//! Between parts, encodings keep state here and nowhere else. Apart from the choices that an
+//! Encodings keep state between parts here and nowhere else. Apart from the choices that an
 //! estimate leaves for the encoder (`tier_transform`, `bin_choice`), results do not depend on what
 //! a scratch held before.
 
@@ -17,7 +17,7 @@ use super::zstandard::ZstdEncoderDictionary;
 use super::zstandard::{FrameEncodeScratch, FrameScratch};
 use std::sync::Arc;
 
-/// Memory and contexts that decoders reuse.
+/// Memory and contexts reused by decoders.
 #[derive(Default)]
 pub(crate) struct DecodeScratch {
     #[cfg(feature = "zstd")]
@@ -41,7 +41,7 @@ pub(crate) struct DecodeScratch {
     pub(super) block: Vec<u8>,
 }
 
-/// Memory and contexts that encoders reuse.
+/// Memory and contexts reused by encoders.
 #[derive(Default)]
 pub(crate) struct EncodeScratch {
     pub(super) search: Search,
@@ -66,7 +66,7 @@ pub(crate) struct EncodeScratch {
     /// The filters that predict the numbers, if there are any.
     pub(super) filters: FilterPlan,
     pub(super) present: Present,
-    /// The choices made while the part was estimated, until it is encoded.
+    /// The choices made when the part was estimated, stored until it is encoded.
     pub(super) tier_transform: Option<Transform>,
     pub(super) bin_choice: Option<BinChoice>,
     /// The choice that bins were last encoded with.
@@ -78,7 +78,7 @@ pub(crate) struct EncodeScratch {
 }
 
 impl EncodeScratch {
-    /// Samples a part into the memory of this scratch, and returns an estimate of it.
+    /// Samples a part, using the memory of this scratch, and returns an estimate for it.
     pub(super) fn estimated<'a, T>(
         &mut self,
         part: RawPart<'a>,

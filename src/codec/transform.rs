@@ -3,11 +3,11 @@
 //! A transform makes elements easier to code. *Rotate* moves the sign of a float below its
 //! exponent, so that the top byte is the exponent. The predictors (*delta*, *lorenzo*, *separable*)
 //! replace each element with its residual in zigzag form. Arithmetic is modulo 2^bits, so each
-//! element has exactly one integer, and nothing is lost.
+//! element corresponds to exactly one integer, without loss.
 //!
 //! The tables of tiers, planes and bins contain the same 16 bytes, which are parsed here. Each
-//! encoding refuses the transforms that it does not allow by a rule of its own. Fields that a
-//! transform does not use must be zero, so that each transform has one form.
+//! encoding has its own rule that refuses the transforms it does not allow. Fields that a transform
+//! does not use must be zero, so that each transform has one form.
 
 use crate::bytes::le::structure;
 use crate::kernel::predict::{self, Prediction, Predictor, Weights};
@@ -34,7 +34,7 @@ pub(super) const TRANSFORM_BYTES: usize = transform_header::SIZE;
 pub(super) enum Transform {
     /// Unchanged.
     None,
-    /// Rotated left by one bit, so that the exponent of a float is on top.
+    /// Rotated left by one bit, so that the exponent of a float is in the top bits.
     Rotate,
     /// The residual of a prediction.
     Predict(Prediction),
@@ -121,7 +121,8 @@ impl Transform {
         }
     }
 
-    /// Replaces the coded integers in `data` with their elements. Prediction restarts at the first.
+    /// Replaces the coded integers in `data` with their elements. Prediction restarts at the first
+    /// element.
     pub(super) fn undo(self, width: Width, data: &mut [u8]) {
         match self {
             Self::None => {}
@@ -135,7 +136,7 @@ impl Transform {
     pub(super) fn start_of(self, i: usize) -> usize {
         match self {
             Self::None | Self::Rotate => i,
-            // exact: no target here has a smaller usize
+            // exact: no supported target has a smaller usize
             Self::Predict(prediction) => i - i % prediction.restart.max(1) as usize,
         }
     }

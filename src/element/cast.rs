@@ -1,11 +1,11 @@
 //! Rounds numbers to floats when they are written, and records the errors.
 //!
 //! All sources go through f64. That is exact except for 64-bit integers and decimals, which can
-//! have more digits. So a [`Number`] is the nearest f64 plus the rest.
+//! have more digits. So a [`Number`] is the nearest f64 plus a remainder.
 //!
 //! Rounding twice, to f64 and then to a shorter type, can miss the nearest float by one step: the
-//! first rounding may produce a tie that was none. The remedy is to round to odd first. If the
-//! value is not exact, the last bit becomes 1, so the second rounding still sees that the value
+//! first rounding may produce a tie where there was none. The remedy is to round to odd first. If
+//! the value is not exact, the last bit becomes 1, so the second rounding still sees that the value
 //! lies between two floats, and on which side of a tie.
 //!
 //! [`CastFacts`] records the errors. The footer states them, because once the source is gone no one
@@ -51,8 +51,8 @@ pub(crate) struct Number {
 }
 
 impl Number {
-    /// Rounds the number to odd. Rounding the result to a shorter type then gives the same as
-    /// rounding the number itself.
+    /// Rounds the number to odd. Rounding the result to a shorter type then gives the same result
+    /// as rounding the number itself.
     fn odd(self) -> f64 {
         if self.rest == 0.0 {
             return self.nearest;
@@ -70,9 +70,9 @@ impl From<f64> for Number {
 }
 
 impl From<i128> for Number {
-    /// Requires a `value` of at most 100 bits.
+    /// `value` must have at most 100 bits.
     fn from(value: i128) -> Self {
-        let nearest = value as f64; // rounds to nearest even
+        let nearest = value as f64; // rounds to nearest, ties to even
         Self { nearest, rest: value.saturating_sub(nearest as i128) as f64 }
     }
 }
@@ -86,7 +86,7 @@ pub(crate) struct Caster {
 }
 
 impl Caster {
-    /// Creates a caster for elements of `source`, a type of numbers.
+    /// Creates a caster for elements of `source`, a numeric type.
     pub(crate) fn new(source: DType, target: DType) -> Self {
         Self { source, target, facts: CastFacts::default() }
     }
@@ -185,10 +185,11 @@ impl Caster {
 /// The smallest normal f16: 2^-14.
 const F16_NORMAL: f64 = 1.0 / 16_384.0;
 
-/// Rounds to an `f32`, to nearest even. A NaN keeps its sign and the upper bits of its payload.
+/// Rounds to the nearest `f32`, ties to even. A NaN keeps its sign and the upper bits of its
+/// payload.
 fn to_f32(value: f64) -> f32 {
     if !value.is_nan() {
-        return value as f32; // rounds to nearest even, overflows to infinity
+        return value as f32; // rounds to nearest, ties to even; overflows to infinity
     }
     let bits = value.to_bits();
     let payload = (bits >> 29) as u32 & 0x007F_FFFF; // the upper 23 of 52 payload bits
@@ -196,7 +197,7 @@ fn to_f32(value: f64) -> f32 {
     f32::from_bits(sign | 0x7FC0_0000 | payload)
 }
 
-/// Rounds to an `f32`, to odd. Rounding the result to a shorter type then gives the same as
+/// Rounds to an `f32`, to odd. Rounding the result to a shorter type then gives the same result as
 /// rounding `value` itself (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
 /// 2008).
 fn to_f32_odd(value: f64) -> f32 {
@@ -229,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_goes_to_the_even_neighbour() {
+    fn a_tie_goes_to_the_even_neighbor() {
         for (value, rounded) in [(1.0 + 2f32.powi(-8), 1.0), (1.0 + 3.0 * 2f32.powi(-8), 1.0 + 2f32.powi(-6))] {
             let (out, _) = cast_one(DType::F32, DType::Bf16, &value.to_ne_bytes());
             assert_eq!(out, bf16::from_f32(rounded).to_ne_bytes());

@@ -70,11 +70,11 @@ impl Decimal {
 
     /// Returns the nearest f64, ties to even, and the rest.
     pub(crate) fn to_number(self) -> Number {
-        const WHOLE: u64 = 1 << 53; // all integers up to this are floats
+        const WHOLE: u64 = 1 << 53; // all integers up to this are exact as floats
         let positive = match self.magnitude {
             [0, 0, 0, 0] => Number { nearest: 0.0, rest: 0.0 },
             [low @ 0..=WHOLE, 0, 0, 0] if self.scale.unsigned_abs() <= 22 => {
-                // both exact
+                // both are exact
                 let (unscaled, power) = (low as f64, 10_f64.powi(self.scale.unsigned_abs().into()));
                 if self.scale >= 0 {
                     let nearest = unscaled / power;
@@ -95,7 +95,7 @@ impl Decimal {
         let magnitude = Natural::of(&self.magnitude);
         let nearest: f64 =
             format!("{}e{}", magnitude.clone().digits(), -i32::from(self.scale)).parse().unwrap_or(f64::NAN);
-        // normal, as are 10^-127 and 2^255 * 10^128
+        // a normal float, like 10^-127 and 2^255 * 10^128
         let (mantissa, exponent) = (nearest.to_bits() & (HIDDEN - 1) | HIDDEN, (nearest.to_bits() >> 52) as i32 - 1075);
         let (scale, binary) = (i32::from(self.scale), -exponent);
         let (mut number, mut float) = (magnitude, Natural::of(&[mantissa]));
@@ -157,7 +157,7 @@ impl Natural {
         let mut rest = 0;
         for word in self.0.iter_mut().rev() {
             let dividend = rest << 64 | u128::from(*word);
-            *word = (dividend / u128::from(divisor)) as u64; // fits: the rest is less than the divisor
+            *word = (dividend / u128::from(divisor)) as u64; // fits: the remainder is less than the divisor
             rest = dividend % u128::from(divisor);
         }
         self.trim();
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Both paths agree. The rests differ at most by the rounding of powers.
+    /// Both paths agree. The remainders differ at most by the rounding of powers.
     #[test]
     fn division_and_parsing_agree() {
         let mut unscaled = 1_u64;

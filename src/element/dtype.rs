@@ -1,10 +1,10 @@
 //! The types of elements.
 //!
-//! Chapter 3.2 of the specification is the registry: a code for each type, and the bytes of its
+//! Chapter 3.2 of the specification is the registry: a code for each type, and the size of its
 //! elements. Files state both. So a reader that does not know a type, because a later release added
 //! it, can still find, verify and copy its elements; it only refuses to return them.
 //!
-//! Types of fewer than 8 bits take a byte for each element. The upper bits are zero, which
+//! Types of fewer than 8 bits store each element in one byte. The upper bits are zero, which
 //! and check.
 //!
 //! Numbers of 4 to 8 bits have no Rust type, so their values are computed here, from the table of
@@ -74,7 +74,7 @@ pub enum DType {
     Unknown {
         /// The code of the type in the specification.
         code: u8,
-        /// The bytes of one element.
+        /// The size of one element in bytes.
         element_bytes: u8,
     },
 }
@@ -110,7 +110,7 @@ impl DType {
         Self::Complex64,
     ];
 
-    /// Returns the bytes of one element; 1 for bytes and text.
+    /// Returns the size of one element in bytes; 1 for bytes and text.
     pub fn element_bytes(self) -> usize {
         match self {
             Self::Bf16 | Self::F16 | Self::I16 | Self::U16 => 2,
@@ -123,8 +123,8 @@ impl DType {
         }
     }
 
-    /// Returns the number of bits that the value of an element takes, the lowest ones: 1, 4 or 6
-    /// for types that do not fill their byte. The other bits are zero.
+    /// Returns the number of low bits that hold the value of an element: 1, 4 or 6 for types that
+    /// do not fill their byte. The other bits are zero.
     pub fn value_bits(self) -> u32 {
         match self {
             Self::Bool => 1,
@@ -202,7 +202,8 @@ impl DType {
         self == Self::Bool || self.is_string() || self.is_small()
     }
 
-    /// Returns the bytes of what encodings treat as one element: half of a complex number.
+    /// Returns the size, in bytes, of what encodings treat as one element. For complex numbers,
+    /// this is half of the element.
     pub fn coded_bytes(self) -> usize {
         if self == Self::Complex64 { 4 } else { self.element_bytes() }
     }
@@ -216,7 +217,7 @@ impl DType {
         if let Self::Unknown { code, .. } = self {
             return code;
         }
-        // `ALL` has fewer than 255 types, and every known one
+        // `ALL` has every known type, and fewer than 255 types
         let codes = Self::ALL.into_iter().zip(1..);
         codes.into_iter().find(|(dtype, _)| *dtype == self).map_or(0, |(_, code)| code)
     }
@@ -310,7 +311,7 @@ impl SmallFormat {
             // a type without a sign has neither zero nor subnormal values
             let is_normal = exponent > 0 || sign_bits == 0;
             let significand = if is_normal { (1 << fraction_bits) + fraction } else { fraction };
-            // all below 256
+            // all of them are below 256
             let power = exponent.max(u32::from(sign_bits == 1)).cast_signed() - self.bias - fraction_bits.cast_signed();
             (f64::from(significand) * 2_f64.powi(power)) as f32 // exact
         });

@@ -1,10 +1,10 @@
-//! Samples in memory as Arrow arrays, without copying their values where types allow.
+//! Samples in memory as Arrow arrays, without copying their values if the types allow it.
 //!
 //! This is for samples that have been read already, such as the batches of a loader. An export
 //! reads chunks and fills its own arrays instead (`column.rs`). Here the values, validity and lists
 //! are the caller's buffers. Each extent becomes a level of lists: of a fixed size, or with offsets
-//! computed from the extents of all items. Lists of empty lists take no values, so their number is
-//! bounded separately.
+//! computed from the extents of all items. Lists of empty lists contain no values, so their number
+//! is bounded separately.
 
 use super::elements::ElementsBuilder;
 use super::field::{Repetition, imported_type, plain_type};
@@ -29,12 +29,12 @@ pub struct ArrowSamples<'a> {
     pub sample_count: usize,
     /// The number of items.
     pub item_count: usize,
-    /// The elements of all items, one after the other, in the byte order of the machine.
+    /// The elements of all items, one after another, in the byte order of the machine.
     pub values: Buffer,
     /// The extents of the dense tensor that the values form, samples first; `None` if they do not
     /// form one.
     pub tensor: Option<&'a [u64]>,
-    /// For a ragged column, the offsets of items in elements, and the end of the last item.
+    /// For a ragged column, the offset of each item, in elements, and the end of the last item.
     pub offsets: &'a [u64],
     /// For a ragged column, the varying extents of each item, outermost first.
     pub varying_extents: &'a [u32],
@@ -47,8 +47,9 @@ pub struct ArrowSamples<'a> {
 impl ArrowSamples<'_> {
     /// Returns the field and the array. Scalars are primitives. Tensors are nested lists, of a
     /// fixed size where the extent is fixed. bf16 becomes f32, because Arrow has no bf16. Small
-    /// numbers are `UInt8`, and complex numbers pairs of `Float32`; the field's metadata
-    /// `tensilo.dtype` name the type. Decimals, times and intervals have the type in the metadata.
+    /// numbers become `UInt8`, and complex numbers become pairs of `Float32`; for both,
+    /// `tensilo.dtype` in the field's metadata names the type. Decimals, times and intervals get
+    /// the type that their metadata names.
     ///
     /// Fails if Arrow cannot hold the samples, for example because of an extent beyond 2^31.
     ///
@@ -124,13 +125,13 @@ enum Dimension {
     Varying(Vec<i64>),
 }
 
-/// The maximum number of lists of a level beyond the number of bytes of values. Only empty lists
-/// can be more.
+/// The maximum by which the number of lists of a level can exceed the number of bytes of values.
+/// Only empty lists can exceed it.
 const MAX_EMPTY_LISTS: u64 = 1 << 24;
 
 /// Returns the dimensions of the items of a column, whose extents may vary.
 fn dimensions(column: &ArrowSamples<'_>, count: usize) -> ArrowResult<Vec<Dimension>> {
-    let max_lists = MAX_EMPTY_LISTS.saturating_add(column.values.len() as u64); // exact
+    let max_lists = MAX_EMPTY_LISTS.saturating_add(column.values.len() as u64); // exact: a `usize` has at most 64 bits
     let varying = column.schema.shape.varying_count();
     // the number of lists of the dimension, for each item
     let mut lists = vec![1_u64; count];

@@ -1,13 +1,13 @@
 //! The samples of a table as Arrow record batches.
 //!
 //! [`select`] chooses the columns: the named ones, the fields of named structs, and the nulls of
-//! structs. A [`BatchAssembler`] then reads runs of samples until a batch is full. A run ends with
-//! a chunk, with a part of the table, or where the batch would take too many bytes. Batches
-//! continue across runs, so they do not show where parts begin.
+//! structs. A [`BatchAssembler`] then reads runs of samples until a batch is full. A run ends where
+//! a chunk or a part of the table ends, or where the batch would become too large. Batches continue
+//! across runs, so they do not show where parts begin.
 //!
-//! The schema must say which dictionaries are ordered before the first sample is exported. But a
-//! sample may have a value that the source's dictionary did not start with, and then the order does
-//! not hold. So such columns are read once in advance.
+//! Before the first sample is exported, the schema must say which dictionaries are ordered. But a
+//! sample may have a value that was not in the initial dictionary of the source, and then the order
+//! does not hold. So such columns are read once in advance.
 
 use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
@@ -32,8 +32,8 @@ use std::sync::Arc;
 /// selects the nulls of the struct.
 ///
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample is larger. Cost:
-/// each chunk is decoded once and copied once. Columns that were ordered dictionaries are read once
-/// in advance, to find values outside the dictionary.
+/// each chunk is decoded once and copied once. Columns that had an ordered dictionary in the source
+/// are read once in advance, to find values outside the dictionary.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     let (assembler, columns) = plan(reader, columns, TypeChoice::AS_IMPORTED)?;
     let columns = columns.iter().map(|&number| reader.column_at(number)).collect();
@@ -41,8 +41,8 @@ pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     Ok(Batches { assembler, parts: iter::once(part), part: None, is_done: false })
 }
 
-/// Like [`batches`], for all parts of a table, which are opened one after the other. Batches
-/// continue from part to part.
+/// Like [`batches`], for all parts of a table, which are opened one after another. Batches continue
+/// from part to part.
 pub fn table_batches<'t, T: Table>(
     table: &'t T,
     columns: Option<&[String]>,
@@ -50,7 +50,7 @@ pub fn table_batches<'t, T: Table>(
     select(table, columns, TypeChoice::AS_IMPORTED)
 }
 
-/// Like [`table_batches`], with these types.
+/// Like [`table_batches`], with this choice of types.
 pub(super) fn select<'t, T: Table>(
     table: &'t T,
     columns: Option<&[String]>,
@@ -111,7 +111,7 @@ impl<P> Batches<P> {
         self
     }
 
-    /// Sets the maximum bytes of a batch, unless a single sample is larger.
+    /// Sets the maximum size of a batch in bytes. Only a single sample can exceed it.
     pub fn with_batch_bytes(mut self, bytes: u64) -> Self {
         self.assembler.batch_bytes = bytes;
         self.assembler.budget = Budget::new(bytes);
@@ -174,7 +174,8 @@ where
 
 /// The maximum number of samples in a batch.
 const MAX_BATCH_SAMPLES: u64 = 65_536;
-/// The maximum bytes of elements, offsets and shapes in a batch, unless one sample is larger.
+/// The maximum size of elements, offsets and shapes in a batch, in bytes. Only a single sample can
+/// exceed it.
 const MAX_BATCH_BYTES: u64 = 16 << 20;
 
 /// A batch that is being filled. Parts of a table can end inside it.
@@ -187,7 +188,7 @@ struct BatchAssembler {
     outputs: Vec<OutputField>,
     /// The numbers of the columns whose samples must be measured one by one.
     ragged: Vec<(usize, SampleSize)>,
-    /// The bytes of a sample in all columns with a fixed shape.
+    /// The size of a sample in bytes, over all columns with a fixed shape.
     fixed_bytes: u64,
     nulls: ColumnBuffer,
     /// The range of samples in this batch, counted over the whole export.
@@ -241,7 +242,7 @@ impl BatchAssembler {
         Ok(this)
     }
 
-    /// Adds a column. `is_pairs` says that two of its elements are one element in the table.
+    /// Adds a column. If `is_pairs` is set, two of its elements are one element in the table.
     fn add(&mut self, schema: ColumnSchema, target: Target, is_pairs: bool) {
         match SampleSize::new(&schema, &target) {
             Some(size) => self.ragged.push((self.builders.len(), size)),
@@ -302,7 +303,7 @@ impl BatchAssembler {
         Ok(range.end)
     }
 
-    /// Reads samples into all builders, one column after the other.
+    /// Reads samples into all builders, one column after another.
     fn append(&mut self, part: &mut PartReader, samples: Range<u64>) -> Result<()> {
         if samples.is_empty() {
             return Ok(());
@@ -334,7 +335,7 @@ impl BatchAssembler {
             output.array(&columns).map_err(|error| with_context(error.with_column(&name)))
         });
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
-        let count = usize::try_from(self.count()).unwrap_or(usize::MAX); // they are in memory
+        let count = usize::try_from(self.count()).unwrap_or(usize::MAX); // fits: the samples are in memory
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
         let batch =
@@ -353,7 +354,7 @@ pub(super) fn in_table(path: Option<&Path>, error: Error) -> Error {
     }
 }
 
-/// The bytes that still fit in a batch.
+/// The number of bytes that still fit in a batch.
 struct Budget {
     bytes: u64,
     is_empty: bool,
@@ -365,8 +366,8 @@ impl Budget {
         Self { bytes, is_empty: true, is_full: false }
     }
 
-    /// Takes the bytes of a sample if it fits, and returns whether it does. The first sample always
-    /// fits.
+    /// Deducts the size of a sample if it fits, and returns whether it does. The first sample
+    /// always fits.
     fn take(&mut self, bytes: u64) -> bool {
         self.is_full = bytes > self.bytes && !self.is_empty;
         if !self.is_full {

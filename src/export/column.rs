@@ -5,7 +5,7 @@
 //! are levels around the items.
 //!
 //! Tensors can also become nested lists, one level for each dimension. These lists are made from
-//! the shapes when the array is taken. Lists of empty lists take no elements, so their number is
+//! the shapes when the array is taken. Lists of empty lists contain no elements, so their number is
 //! bounded separately.
 
 use super::elements::{ElementsBuilder, values_per_element};
@@ -36,8 +36,8 @@ pub(super) struct ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// Creates the builder of a column. `is_pairs` says that two of its elements are one element in
-    /// the table.
+    /// Creates the builder of a column. If `is_pairs` is set, two of its elements are one element
+    /// in the table.
     pub(super) fn new(column: &ColumnSchema, target: Target, is_pairs: bool) -> Self {
         Self {
             extents: target.shape.extents().to_vec(),
@@ -102,7 +102,7 @@ impl ColumnBuilder {
     }
 
     fn append_lists(&mut self, samples: &ColumnBuffer) -> Result<()> {
-        // exact: this number is the innermost extent
+        // the division is exact: the innermost extent is the number of values per element
         let offsets = samples.offsets().iter().skip(1);
         let offsets = offsets.map(|offset| offset.saturating_mul(self.elements_per_element) / self.values_per_element);
         self.items.append_ends(offsets)?;
@@ -196,7 +196,7 @@ impl EntriesBuilder {
         Self { ends: Vec::new(), validity: BooleanBufferBuilder::new(0), null_count: 0 }
     }
 
-    /// Appends entries with ends relative to the end of the last one.
+    /// Appends entries. `offsets` are their ends, relative to the current last end.
     fn append_ends(&mut self, offsets: impl Iterator<Item = u64>) -> Result<()> {
         let base = self.ends.last().copied().unwrap_or(0);
         for offset in offsets {
@@ -239,8 +239,8 @@ fn too_long() -> Error {
     Error::over_limit("a list has more than 2,147,483,647 elements, which Arrow's lists cannot hold")
 }
 
-/// The maximum number of lists of a level beyond the number of elements. Only lists of empty lists
-/// can be more.
+/// The maximum by which the number of lists of a level can exceed the number of elements. Only
+/// lists of empty lists can exceed it.
 const MAX_EMPTY_LISTS: usize = 1 << 26;
 
 /// A level of lists.

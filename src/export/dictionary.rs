@@ -1,11 +1,11 @@
-//! Dictionaries, and texts in other layouts.
+//! Dictionaries, and strings in other layouts.
 //!
-//! A [`DictionaryEncoder`] gives each new value the next key, after the values with which the
-//! source's dictionary started. In an Arrow IPC file, each dictionary extends the one before. In a
-//! Parquet file, each batch has its own.
+//! A [`DictionaryEncoder`] gives each new value the next key. The first keys belong to the values
+//! with which the source's dictionary started. In an Arrow IPC file, each dictionary extends the
+//! previous one. In a Parquet file, each batch has its own.
 //!
-//! The values are stored once, in the buffer that the arrays share, and found by their hash. A map
-//! from values to keys would store them a second time. Their total size is bounded.
+//! The values are stored once, in the buffer that the arrays share, and are found by their hash. A
+//! map from values to keys would store them a second time. Their total size is bounded.
 
 use super::field::Repetition;
 use arrow_array::cast::AsArray;
@@ -31,7 +31,7 @@ pub(super) struct DictionaryEncoder {
     value: DataType,
     /// The type of the arrays to encode.
     plain: DataType,
-    /// The number of ordered values, which are all values; `None` if they are not ordered.
+    /// The number of values if they are ordered; `None` if they are not.
     ordered: Option<usize>,
     grows: bool,
     values: DictionaryValues,
@@ -61,7 +61,7 @@ impl DictionaryEncoder {
             grows: repetition == Repetition::Required,
             values: DictionaryValues::default(),
         };
-        // not in Parquet: its writer does not keep the order
+        // not in Parquet, because its writer does not preserve the order
         this.ordered = (this.grows && this.set_initial_values(values) && ordered).then(|| this.values.len());
         Some(this)
     }
@@ -129,7 +129,7 @@ impl DictionaryEncoder {
             _ => {
                 let data = array.to_data();
                 let bytes = data.buffers().first().map_or(&[][..], Buffer::as_slice);
-                // not 0
+                // the width is not 0
                 let width = width(&self.plain).ok_or_else(|| mismatch(array, array.data_type()))?;
                 let values = bytes.chunks_exact(width).skip(data.offset()).take(data.len());
                 values.enumerate().map(|(i, value)| key(i, value)).collect()
@@ -151,7 +151,7 @@ fn narrowed<K: ArrowDictionaryKeyType>(key: usize, count: usize) -> Result<K::Na
     })
 }
 
-/// Returns the bytes of an element, if all have the same number of whole bytes.
+/// Returns the size of an element in bytes, if all elements have the same whole number of bytes.
 fn width(data_type: &DataType) -> Option<usize> {
     match data_type {
         DataType::FixedSizeBinary(bytes) => usize::try_from(*bytes).ok().filter(|bytes| *bytes > 0),
@@ -175,9 +175,10 @@ fn bytes_of(value: &Value, data_type: &DataType) -> Option<Vec<u8>> {
     })
 }
 
-/// The maximum bytes of values. Each value counts [`VALUE_OVERHEAD_BYTES`] more.
+/// The maximum size of all values in bytes. Each value counts [`VALUE_OVERHEAD_BYTES`] in addition
+/// to its own bytes.
 const MAX_DICTIONARY_BYTES: usize = 256 << 20;
-/// The bytes of a value's end, hash and key.
+/// The number of bytes that the end, hash and key of a value take.
 const VALUE_OVERHEAD_BYTES: usize = 32;
 
 /// Values, all different, in the order of their keys.
@@ -269,7 +270,7 @@ pub(super) fn can_change_layout(from: &DataType, to: &DataType) -> bool {
     )
 }
 
-/// Returns texts or binaries in the layout of a type, without copying their bytes.
+/// Returns strings or binaries in the layout of a type, without copying their bytes.
 pub(super) fn with_layout(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, ArrowError> {
     let mismatch = || mismatch(array, to);
     Ok(match to {
@@ -288,11 +289,11 @@ pub(super) fn with_layout(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, A
 }
 
 fn wide<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> OffsetBuffer<i64> {
-    // they ascend as before
+    // still ascending
     OffsetBuffer::new(array.value_offsets().iter().map(|&offset| i64::from(offset)).collect())
 }
 
-/// Returns the error of an array that does not have the type in its field.
+/// Returns the error for an array that does not have the type of its field.
 #[cold]
 pub(super) fn mismatch(array: &ArrayRef, expected: &DataType) -> ArrowError {
     ArrowError::InvalidArgumentError(format!("{} cannot become {expected}", array.data_type()))

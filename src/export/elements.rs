@@ -1,12 +1,12 @@
 //! Moves the elements of a column into an Arrow buffer.
 //!
-//! Most elements are copied unchanged. Each other conversion is one function ([`conversion`]): bf16
-//! to f32, floats to the wider type from which they were rounded, times to 32 bits, decimals and
-//! intervals from their stored values. Bools are packed to bits.
+//! Most elements are copied unchanged. Every other conversion is one function ([`conversion`]):
+//! bf16 to f32, floats to the wider type from which they were rounded, times to 32 bits, decimals
+//! and intervals from their stored values. Bools are packed to bits.
 //!
 //! A decimal of 16 or 32 bytes may have more digits than its type states. Arrow keeps all bytes,
-//! but Parquet keeps only as many as the digits of the type need and would cut the value silently.
-//! So an export to Parquet fails instead.
+//! but Parquet keeps only as many as the digits of the type need and would silently truncate the
+//! value. So an export to Parquet fails instead.
 
 use super::field::Repetition;
 use crate::bytes::le::u64_of;
@@ -99,13 +99,13 @@ pub(super) fn values_per_element(data_type: &DataType) -> NonZeroU64 {
     extent.and_then(|extent| NonZeroU64::new(extent.into())).unwrap_or(NonZeroU64::MIN)
 }
 
-/// Returns the bytes of the stored values per element.
+/// Returns the size of the stored values of one element in bytes.
 pub(super) fn source_bytes(dtype: DType, data_type: &DataType) -> usize {
     let values = usize::try_from(values_per_element(data_type).get()).unwrap_or(1); // at most 32
     dtype.element_bytes().saturating_mul(values)
 }
 
-/// Returns an upper bound of the bytes of one exported element.
+/// Returns an upper bound on the size of one exported element in bytes.
 pub(super) fn exported_bytes(dtype: DType, data_type: &DataType) -> u64 {
     if stored_element(data_type).is_some() {
         return data_type.primitive_width().map_or(0, u64_of);
@@ -187,12 +187,12 @@ fn append_checked_256<const N: usize>(
     append_checked(from, to, data_type, convert, |value| (value << shift) >> shift == value)
 }
 
-/// Returns the number of bits that Parquet keeps of a decimal, at most `max_bits`: the fewest bytes
-/// that hold every number of its digits.
+/// Returns the number of bits that Parquet keeps of a decimal, at most `max_bits`: the smallest
+/// number of whole bytes that hold every number with its digits.
 fn parquet_bits(data_type: &DataType, max_bits: u32) -> u32 {
     let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return max_bits };
     // at most 848; no power of ten except 1 is a power of two, so one more bit holds it, and
-    // another one the sign
+    // another bit holds the sign
     let bits = (f64::from(*digits) * std::f64::consts::LOG2_10) as u32 + 2;
     bits.next_multiple_of(8).min(max_bits)
 }

@@ -1,11 +1,11 @@
 //! The Arrow fields of columns.
 //!
 //! A [`Target`] is what a column becomes if nothing but the column is known: the field, the form of
-//! its samples in an array ([`Form`]), and the type of its elements. The metadata of a column that
-//! was imported from a date, a decimal or the like name its Arrow type. They are only a claim, so
-//! the type is used only if an import of such an array would give this column again.
+//! its samples in an array ([`Form`]), and the type of its elements. If a column was imported from
+//! a type such as a date or a decimal, its metadata names the Arrow type. This is only a claim, so
+//! the type is used only if importing such an array would give this column again.
 //!
-//! Metadata of extension types are checked before they are exported, because one malformed field
+//! The metadata of extension types is checked before it is exported, because one malformed field
 //! would make readers refuse the whole file.
 
 use crate::format::{CastFacts, ListLevel};
@@ -18,7 +18,7 @@ use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The metadata key of what a column's cast did, for people to read.
+/// The metadata key of a human-readable summary of a column's cast.
 pub(super) const CAST: &str = "tensilo.cast";
 /// The maximum width of fixed-size strings; longer ones are exported as `Binary`. A null takes as
 /// many bytes as any other sample, so metadata alone must not be able to request more memory than
@@ -69,7 +69,7 @@ impl Form {
 /// Whether the schema declares the parts of a tensor (elements, list of elements, shape) nullable.
 /// They are never null, except in a null tensor.
 ///
-/// Arrow's Rust library recognises a tensor only if its parts are *required*. Its C++ library, and
+/// Arrow's Rust library recognizes a tensor only if its parts are *required*. Its C++ library, and
 /// so Python's, accepts both in an IPC file. From a Parquet file it restores a tensor only if all
 /// parts are *optional*, and it fails to read a required shape in a null tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub(super) enum Repetition {
     Optional,
 }
 
-/// The choice of types by the format and the caller.
+/// The choice of types, which depends on the format and the caller.
 #[derive(Clone, Copy)]
 pub(super) struct TypeChoice {
     pub repetition: Repetition,
@@ -105,7 +105,7 @@ pub(super) struct Target {
     pub shape: Shape,
     /// The type of the elements. If samples are strings, the type of the array.
     pub element: DataType,
-    /// The type of the values before they become Arrow's.
+    /// The type of the values before their conversion to Arrow.
     pub dtype: DType,
     pub repetition: Repetition,
 }
@@ -180,15 +180,15 @@ fn exported_dtype(column: &ColumnSchema) -> DType {
     }
 }
 
-/// Returns the Arrow type of a column that was imported from a type which its own type does not
-/// imply, such as a decimal or a timestamp. Returns `None` if its metadata (`arrow.type`) state no
-/// such type, or one that its elements cannot have.
+/// Returns the Arrow type of a column that was imported from a type that its own type does not
+/// imply, such as a decimal or a timestamp. Returns `None` if its metadata (`arrow.type`) states no
+/// such type, or states one that its elements cannot have.
 pub fn imported_type(column: &ColumnSchema) -> Option<DataType> {
     restored_type(column, Repetition::Required)
 }
 
-/// Returns the type in the column's metadata that it was imported from, if its elements and the
-/// output format can have that type.
+/// Returns the type from which the column was imported, according to its metadata, if its elements
+/// can have that type and the output format supports it.
 fn restored_type(column: &ColumnSchema, repetition: Repetition) -> Option<DataType> {
     let text = column.metadata.get(arrow_type::KEY)?;
     let source_type = ArrowType::from_text(text)?;
@@ -202,12 +202,12 @@ fn restored_type(column: &ColumnSchema, repetition: Repetition) -> Option<DataTy
         _ => true,
     };
     let is_in_file = repetition == Repetition::Required || is_in_parquet(&data_type);
-    let is_canonical = source_type.to_string() == *text; // an import gives this text again
+    let is_canonical = source_type.to_string() == *text; // an import would give this text again
     (source_type.fits(column) && is_possible && is_in_file && is_canonical).then_some(data_type)
 }
 
-/// Returns whether Parquet has a type. Other columns keep their stored type, and the metadata that
-/// name the Arrow type.
+/// Returns whether Parquet has a type. Columns of other types keep their stored type, and the
+/// metadata that names the Arrow type.
 fn is_in_parquet(data_type: &DataType) -> bool {
     match data_type {
         DataType::FixedSizeBinary(bytes) => *bytes > 0,
@@ -280,7 +280,7 @@ pub(super) fn extent_of(extent: u32) -> Result<i32> {
     i32::try_from(extent).map_err(|_| Error::over_limit(format!("an extent is {extent}, too large for Arrow")))
 }
 
-/// Returns the nested list type of tensors of a shape.
+/// Returns the nested list type for tensors of a shape.
 fn lists_type(extents: &[Extent], element: &DataType) -> Result<DataType> {
     extents.iter().rev().try_fold(element.clone(), |members, extent| {
         let item = Arc::new(Field::new_list_field(members, false));
@@ -325,7 +325,7 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
     let names = metadata.get(DIM_NAMES).filter(|text| is_string_array(text, column.shape.rank()));
     let names = names.map(|text| format!("\"dim_names\":{text}"));
     if names.is_some() {
-        metadata.remove(DIM_NAMES); // the extension type has it
+        metadata.remove(DIM_NAMES); // the extension type states it
     }
     let members = join([shape, names].into_iter().flatten());
     metadata.insert(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned());

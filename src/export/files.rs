@@ -1,7 +1,7 @@
 //! Exports to files: Arrow IPC files and streams here, Parquet files in `parquet.rs`.
 //!
 //! Arrow files are not compressed, so that they can be mapped. Dictionaries are written as deltas:
-//! each batch adds only the values that are new, instead of repeating all earlier ones.
+//! each batch adds only the new values, instead of repeating all earlier ones.
 
 use super::batches::{in_table, select};
 use super::field::{Repetition, TensorForm, TypeChoice};
@@ -42,8 +42,8 @@ impl ExportFormat {
         }
     }
 
-    /// Returns which parts of tensors are nullable, as readers of the format need it. Fails if this
-    /// build cannot write the format.
+    /// Returns whether the parts of tensors are nullable, as readers of the format require. Fails
+    /// if this build cannot write the format.
     fn repetition(self) -> Result<Repetition> {
         match self {
             Self::Arrow | Self::ArrowStream => Ok(Repetition::Required),
@@ -163,7 +163,7 @@ enum OutputFile<'a> {
 
 impl<'a> OutputFile<'a> {
     fn begin(format: ExportFormat, file: &'a mut (dyn Write + Send), schema: &SchemaRef) -> Result<Self> {
-        // each batch adds only the values that are new
+        // each batch adds only the new values
         let options = IpcWriteOptions::default().with_dictionary_handling(DictionaryHandling::Delta);
         match format {
             ExportFormat::Arrow => {
@@ -206,7 +206,8 @@ fn not_built() -> Error {
     Error::not_built("parquet", "exporting to a .parquet file")
 }
 
-/// Returns the error of a format's library: a failing device, or something that it cannot express.
+/// Converts an error of a format's library, caused by a failing device or by something that the
+/// format cannot express.
 fn write_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::io("writing the file", io::Error::other(error))
 }

@@ -1,8 +1,8 @@
 //! Export to Arrow and Parquet, without loss of values and nulls.
 //!
-//! Importing the result gives the same columns, except that declared shapes and casts are inferred
-//! again: a shape if tensors are exported as lists ([`TensorForm::Extension`] keeps shapes), and
-//! the type of rounded columns.
+//! Importing the result gives the same columns, except that two things are inferred again: the
+//! declared shapes of tensors that are exported as lists ([`TensorForm::Extension`] keeps shapes),
+//! and the types of rounded columns.
 //!
 //! | tensilo column | Arrow type |
 //! |---|---|
@@ -26,31 +26,31 @@
 //!
 //! * Elements are never null; samples may be if the column is nullable. (In Parquet, the schema
 //!   still declares the elements of tensors nullable, because otherwise Arrow's C++ and Python
-//!   libraries do not recognise a tensor.) The shape of a null tensor is 0 in its varying
+//!   libraries do not recognize a tensor.) The shape of a null tensor is 0 in its varying
 //!   dimensions.
 //! * A column that was imported from dates, times, timestamps, durations, fixed-size binaries,
 //!   decimals, intervals or nulls (metadata `arrow.type`) gets its Arrow type back, if its type and
-//!   innermost dimension are what an import gives it.
+//!   innermost dimension are what an import would give it.
 //! * Parquet has no decimals with a negative scale or with a scale above the precision, and no
-//!   intervals of months, days and nanoseconds. There these columns keep their stored type, and
-//!   `arrow.type` in the metadata of the field.
-//! * Parquet has no unit of seconds, and no dates in milliseconds. There `timestamp[s]`,
-//!   `time32[s]` and `date64` are plain integers. The embedded Arrow schema has their type. An
-//!   import restores it, and so does Arrow's Rust library, but not its C++ library, and so not
-//!   Python's.
-//! * Metadata of file and column become metadata of schema and field. `pandas` and `huggingface`
-//!   are exported only if all fields that they describe are exported as the source had them.
-//!   `arrow.dim_names` of a tensor (a JSON array) becomes a member of its extension type. The
-//!   field's metadata `tensilo.cast` tell what a cast did.
+//!   intervals of months, days and nanoseconds. In Parquet, such columns keep their stored type,
+//!   and the metadata of the field keeps `arrow.type`.
+//! * Parquet has no unit of seconds, and no dates in milliseconds. So `timestamp[s]`, `time32[s]`
+//!   and `date64` become plain integers. The embedded Arrow schema has their type. An import
+//!   restores it, and so does Arrow's Rust library, but Arrow's C++ and Python libraries do not.
+//! * The metadata of the file and of its columns becomes the metadata of the schema and of its
+//!   fields. `pandas` and `huggingface` are exported only if all fields that they describe are
+//!   exported as the source had them. `arrow.dim_names` of a tensor (a JSON array) becomes a member
+//!   of its extension type. `tensilo.cast` in the field's metadata says what a cast did.
 //! * Columns that are fields of one struct become a struct again, and null structs are null again.
 //!   If a file has no column for the nulls of a struct, the struct is nullable if all its fields
 //!   are. Other columns keep their names, even with dots.
 //!
 //! A [`Table`] of several files becomes one output that does not show where files end: batches
-//! continue from file to file. If a file lacks a column, its samples are null there.
+//! continue from file to file. If a file lacks a column, the column is null for the samples of that
+//! file.
 //!
 //! Batches and row groups are bounded, and so is memory (a single sample may be larger). An Arrow
-//! file also takes memory for the values of its dictionaries, at most 256 MiB each; a larger
+//! file also needs memory for the values of its dictionaries, at most 256 MiB each; a larger
 //! dictionary is an error. The same file gives the same bytes.
 
 mod arrow_samples;

@@ -26,9 +26,9 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The maximum bytes in memory of the batches of a row group.
+/// The maximum size of the batches of a row group in memory, in bytes.
 const MAX_ROW_GROUP_BYTES: usize = 64 << 20;
-/// The maximum rows of a row group, unless one batch has more.
+/// The maximum number of rows in a row group, unless one batch has more.
 const MAX_ROW_GROUP_ROWS: usize = DEFAULT_MAX_ROW_GROUP_ROW_COUNT;
 
 /// A file, and the batches of its next row group.
@@ -60,8 +60,8 @@ fn has_empty_struct(field: &FieldRef) -> bool {
 }
 
 /// Returns the writer's properties. Floats are stored as byte streams, which compress better than
-/// whole values, and without a dictionary. A dictionary pays only where few values repeat, and the
-/// sign of zero and the payload of NaN must not depend on how it compares values.
+/// whole values, and without a dictionary. A dictionary is worthwhile only if a few values repeat,
+/// and the sign of zero and the payload of NaN must not depend on how it compares values.
 fn properties(schema: &Schema, types: &SchemaDescriptor) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -76,7 +76,7 @@ fn properties(schema: &Schema, types: &SchemaDescriptor) -> WriterProperties {
     properties
 }
 
-/// Returns the metadata of the schema as entries of the file, because not all readers look for them
+/// Returns the metadata of the schema as entries of the file, because not all readers look for it
 /// in the embedded Arrow schema.
 fn entries(schema: &Schema) -> Vec<KeyValue> {
     let sorted: BTreeMap<&String, &String> = schema.metadata().iter().collect();
@@ -140,8 +140,8 @@ impl<'a> ParquetFile<'a> {
     }
 }
 
-/// Returns the column writers of one field. The library only makes them for a whole file, so it
-/// gets a file that has only this field and is never written.
+/// Returns the column writers of one field. The library makes them only for a whole file, so it is
+/// given a file that has only this field and is never written.
 fn column_writers(
     types: &TypePtr,
     field: &FieldRef,

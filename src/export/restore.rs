@@ -1,15 +1,15 @@
-//! Restores the fields of the source, as far as the file knows them.
+//! Restores the fields of the source, as far as the file records them.
 //!
 //! Columns that are fields of one struct are combined again (chapter 3.4 of the specification). The
 //! resulting field, which the columns alone imply, is compared with the saved field of the source.
 //! If it fits, its arrays are converted to the types of the source ([`Retype`]); otherwise the
 //! implied field is exported.
 //!
-//! Metadata of other libraries that describe fields, such as pandas, are exported only if all these
-//! fields are as in the source.
+//! Metadata in which another library, such as pandas, describes fields is exported only if all
+//! these fields are as in the source.
 //!
 //! There is one special case. A list of 0 bools in a struct has no path, because with one it would
-//! look like the nulls of a struct. The schema of the source tells where it was ([`with_paths`]).
+//! look like the nulls of a struct. The schema of the source says where it was ([`with_paths`]).
 
 use super::field::{Form, Target, TensorForm, TypeChoice};
 use super::retype::Retype;
@@ -117,7 +117,7 @@ impl Targets<'_> {
         node.columns().into_iter().filter_map(number)
     }
 
-    /// Returns whether a field has the form that its columns imply if the caller requests none.
+    /// Returns whether a field has the form that its columns imply when the caller requests none.
     fn has_default_form(&self, node: &FieldNode) -> bool {
         self.choice.tensors == TensorForm::AsImported
             || !self.node_columns(node).any(|(_, target)| target.form == Form::Lists)
@@ -193,7 +193,7 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
     }
 }
 
-/// Returns the exported fields of a file that does not know the source's fields.
+/// Returns the exported fields of a file that does not record the source's fields.
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     let plain = schema.columns.iter().map(|column| Ok((in_arrow(column)?.into_owned(), None)));
     let plain: Vec<_> = plain.collect::<Result<_>>().unwrap_or_default();
@@ -201,8 +201,8 @@ pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     outputs.map_or_else(|_| Vec::new(), |outputs| outputs.all.into_iter().map(|output| output.plain).collect())
 }
 
-/// Returns the names of the fields that metadata of other libraries describe; `None` if they
-/// describe none.
+/// Returns the names of the fields that the metadata of another library describes; `None` if it
+/// describes none.
 fn described_fields(key: &str, text: &str) -> Option<Vec<String>> {
     let document = || serde_json::from_str::<Value>(text).ok();
     match key {
@@ -219,8 +219,8 @@ fn described_fields(key: &str, text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the columns with paths that only the source's fields, `saved`, tell. A column that gets
-/// such a path is no longer a column of bools, so it does not look like the nulls of a struct.
+/// Returns the columns, with the paths that only the source's fields (`saved`) show. A column that
+/// gets such a path is no longer a column of bools, so it does not look like the nulls of a struct.
 pub(super) fn with_paths<'a>(
     columns: impl Iterator<Item = &'a ColumnSchema>,
     saved: &[FieldRef],
@@ -346,7 +346,7 @@ fn shared_lists(node: &FieldNode, columns: &[ArrayRef], level: usize) -> Result<
     shared.ok_or_else(mismatch)
 }
 
-/// Returns the error of columns that cannot be fields of one struct, although their paths say so.
+/// Returns the error for columns that cannot be fields of one struct, although their paths say so.
 fn unfit(node: &FieldNode, error: &ArrowError) -> Error {
     Error::bad_input(format!("the fields of the struct {:?} do not fit together: {error}", node.name()))
 }

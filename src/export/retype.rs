@@ -1,14 +1,14 @@
 //! Converts arrays from the types that columns imply to the types that the source had.
 //!
-//! [`Retype::between`] compares the types before the first batch, so a mismatch is known early.
-//! What depends on values is found later, in [`Retype::apply`]: the lengths of fixed-size lists,
-//! and the number of values in a dictionary.
+//! [`Retype::between`] compares the types before the first batch, so most mismatches are detected
+//! early. Those that depend on values are found later, in [`Retype::apply`]: the lengths of
+//! fixed-size lists, and the number of values in a dictionary.
 //!
 //! The conversion is as exact as possible. Values that cannot have their old type keep the type
-//! that their column implies, but everything around them is as in the source. One kind of list
-//! becomes another. A null list of a fixed size has members in Arrow but takes one bit in a file,
-//! so the bytes of such members are bounded. A nested struct is null where the struct around it is
-//! null, which a file states only once.
+//! that their column implies, but everything around them is as in the source. Lists of one kind
+//! become lists of another kind. A null list of a fixed size has members in Arrow but takes one bit
+//! in a file, so the total size of such members is bounded. A nested struct is null where the
+//! enclosing struct is null; a file states this only once.
 
 use super::dictionary::{DictionaryEncoder, can_change_layout, mismatch, with_layout};
 use super::field::{CAST, Repetition};
@@ -27,8 +27,8 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The maximum bytes of fixed-width nulls beyond the bytes of the other values. In a file, such a
-/// null takes a bit.
+/// The maximum size of fixed-width nulls in bytes, beyond the size of the other values. In a file,
+/// such a null takes one bit.
 pub(super) const MAX_NULL_BYTES: u64 = 64 << 20;
 
 /// The change of an array to a field of another type.
@@ -49,7 +49,7 @@ struct FieldValues {
 
 enum ArrayChange {
     Same,
-    /// Texts or binaries of another layout.
+    /// Strings or binaries in a different layout.
     Text,
     Dictionary(Box<DictionaryEncoder>),
     /// For each field, the number of the current field that it is made from.
@@ -63,7 +63,7 @@ struct Context {
     repetition: Repetition,
     /// Whether dictionaries may be declared ordered.
     ordered: bool,
-    /// Whether a struct around the field may be null, and the field with it.
+    /// Whether an enclosing struct may be null, and the field with it.
     masked: bool,
     /// Whether the field is a part of a tensor, which the format may need to be nullable.
     in_tensor: bool,
@@ -231,7 +231,7 @@ fn retyped_lists(array: &ArrayRef, to: &DataType, item: &mut Retype) -> Result<A
         DataType::List(field) => Arc::new(GenericListArray::try_new(field.clone(), offsets, members, nulls)?),
         DataType::LargeList(field) => {
             let wide = offsets.iter().map(|&offset| i64::from(offset)).collect();
-            let offsets = OffsetBuffer::new(wide); // they ascend as before
+            let offsets = OffsetBuffer::new(wide); // still ascending
             Arc::new(GenericListArray::try_new(field.clone(), offsets, members, nulls)?)
         }
         DataType::ListView(field) => {
@@ -266,7 +266,7 @@ fn lists(array: &ArrayRef, to: &DataType) -> Result<ListParts, ArrowError> {
     });
     let offsets: Option<Vec<i32>> = offsets.collect();
     let offsets = offsets.ok_or(ArrowError::OffsetOverflowError(lists.values().len()))?;
-    // a multiple of one length each
+    // ascending: all are multiples of one length
     let offsets = OffsetBuffer::new(offsets.into());
     Ok(ListParts { offsets, members: lists.values().clone(), nulls: lists.nulls().cloned() })
 }
@@ -324,8 +324,8 @@ fn retyped_structs(array: &ArrayRef, to: &DataType, children: &mut [(usize, Rety
     Ok(Arc::new(retyped))
 }
 
-/// Returns a field of a struct. A nested struct becomes null where the outer one is, which a file
-/// does not state twice.
+/// Returns a field of a struct. A nested struct becomes null where the outer one is; a file does
+/// not state this twice.
 fn masked(field: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
     let (Some(inner), Some(nulls)) = (field.as_struct_opt(), nulls) else { return Ok(field.clone()) };
     let nulls = NullBuffer::union(inner.nulls(), Some(nulls));

@@ -1,7 +1,7 @@
-//! The samples that an export reads, and the bytes that they take.
+//! The samples that an export reads, and their sizes.
 //!
-//! A [`Table`] is a file, or several files one after the other. A [`PartReader`] reads the columns
-//! of one of them and tracks its position.
+//! A [`Table`] is a file, or several files one after another. A [`PartReader`] reads the columns of
+//! one of them and tracks its position.
 //!
 //! A batch must end before it is too large, so samples that differ in size are measured before they
 //! are read ([`SampleSize`]). Their size in the file is not enough: null items of a fixed-size type
@@ -19,8 +19,8 @@ use std::iter;
 use std::ops::Range;
 use std::path::Path;
 
-/// Samples that are exported as one table: the samples of a file, or of several files one after the
-/// other.
+/// Samples that are exported as one table: the samples of a file, or of several files one after
+/// another.
 pub trait Table {
     /// The error of the table.
     type Error: From<Error>;
@@ -31,18 +31,18 @@ pub trait Table {
     /// Returns the path, for errors.
     fn path(&self) -> Option<&Path>;
 
-    /// Opens the parts of the table one after the other, with these columns, given by their numbers
-    /// in the schema.
+    /// Opens the parts of the table one after another, with these columns. Columns are given by
+    /// their numbers in the schema.
     fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = std::result::Result<TablePart, Self::Error>>;
 
-    /// Returns the cast facts of these columns, over all parts.
+    /// Returns the cast facts of these columns, combined over all parts.
     fn cast_facts(&self, columns: &[usize]) -> std::result::Result<Vec<Option<CastFacts>>, Self::Error>;
 
-    /// Returns whether one conversion wrote all samples, so that the metadata describe the order of
-    /// dictionary values in all of them.
+    /// Returns whether one conversion wrote all samples, so that the metadata describes the order
+    /// of dictionary values in all of them.
     fn is_from_one_conversion(&self) -> std::result::Result<bool, Self::Error>;
 
-    /// Fails if the output with this identity and path is a file of the table.
+    /// Fails if the output, given by its identity and path, is a file of the table.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>)
     -> std::result::Result<(), Self::Error>;
 }
@@ -146,7 +146,7 @@ impl PartReader {
         Ok(())
     }
 
-    /// Returns the bytes that sample `i` of a column takes in a batch.
+    /// Returns the size of sample `i` of a column in a batch, in bytes.
     pub(super) fn measure(&mut self, index: usize, size: &SampleSize, i: u64) -> Result<u64> {
         match self.columns.get_mut(index) {
             Some(Some(PartColumn { column, cursor, .. })) => size.of(cursor, i).map_err(|error| column.in_file(error)),
@@ -170,20 +170,20 @@ impl PartReader {
     }
 }
 
-/// The bytes of an offset or extent.
+/// The size of an offset or extent in bytes.
 const OFFSET_BYTES: u64 = 4;
 
 /// Measures samples of a column that differ in size.
 pub(super) struct SampleSize {
     element_bytes: u64,
     exported_bytes: u64,
-    /// The bytes of the offset and shape of an item.
+    /// The size of the offset and shape of an item in bytes.
     item_bytes: u64,
-    /// The bytes of an item, even a null one, if all items have the same.
+    /// The size of an item in bytes, even of a null item, if all items have the same size.
     string_bytes: Option<u64>,
     /// Whether each dimension becomes a level of lists.
     is_lists: bool,
-    /// The bytes of a null sample.
+    /// The size of a null sample in bytes.
     null_bytes: u64,
 }
 
@@ -206,7 +206,7 @@ impl SampleSize {
         let mut this = Self {
             element_bytes: u64_of(source_bytes(column.dtype, &target.element)),
             exported_bytes: exported_bytes(target.dtype, &target.element),
-            item_bytes: parts * OFFSET_BYTES, // at most 17 of them
+            item_bytes: parts * OFFSET_BYTES, // `parts` is at most 17
             string_bytes,
             is_lists: target.form == Form::Lists,
             null_bytes: OFFSET_BYTES,
@@ -218,12 +218,12 @@ impl SampleSize {
         Some(this)
     }
 
-    /// Returns the bytes of a null sample.
+    /// Returns the size of a null sample in bytes.
     pub(super) fn of_null(&self) -> u64 {
         self.null_bytes
     }
 
-    /// Returns the bytes of sample `i`.
+    /// Returns the size of sample `i` in bytes.
     pub(super) fn of(&self, cursor: &mut Cursor, i: u64) -> Result<u64> {
         if cursor.column().schema().levels.is_empty() {
             let sample = cursor.read(i)?;
@@ -247,21 +247,21 @@ impl SampleSize {
             elements,
             lists.saturating_mul(OFFSET_BYTES),
             items.saturating_mul(self.item_bytes),
-            items.div_ceil(8), // their validity
+            items.div_ceil(8), // the validity of the items
             tensor_lists,
         ];
         Ok(parts.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// Returns the bytes of the elements of `items` items.
+    /// Returns the size of the elements of `items` items in bytes.
     fn elements(&self, stored: u64, items: u64) -> u64 {
         match self.string_bytes {
             Some(bytes) => items.saturating_mul(bytes).max(stored),
-            None => (stored / self.element_bytes).saturating_mul(self.exported_bytes), // not 0
+            None => (stored / self.element_bytes).saturating_mul(self.exported_bytes), // the divisor is not 0
         }
     }
 
-    /// Returns the bytes of the offsets of a tensor's lists.
+    /// Returns the size of the offsets of a tensor's lists in bytes.
     fn tensor_lists(&self, shape: &[u32]) -> u64 {
         if !self.is_lists {
             return 0;

@@ -60,8 +60,8 @@ pub(crate) struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// Returns the header of a chunk that begins at `offset` and has this body. Sets offset, stored
-    /// bytes and checksum of `self.entry`.
+    /// Returns the header of a chunk that begins at `offset` and has this body. Sets the offset,
+    /// the stored bytes and the checksum in `self.entry`.
     pub(crate) fn seal(&mut self, file_id: FileId, offset: u64, body: &[u8]) -> Result<RegionHeader> {
         let header = RegionHeader::new(RegionKind::Chunk, file_id, offset, body)?
             .with(chunk_header::COLUMN, self.column)
@@ -122,7 +122,7 @@ impl ChunkHeader {
             || entry.flags & !PARTS != 0
         {
             let message = format!(
-                "a chunk is out of bounds: column number {}, {} samples, {} decoded bytes, flags {:#x}",
+                "the header of a chunk is invalid: column number {}, {} samples, {} decoded bytes, flags {:#x}",
                 self.column, entry.sample_count, self.raw_bytes, entry.flags
             );
             return Err(Error::corrupt("R-4.1", message));
@@ -175,7 +175,7 @@ pub(crate) struct PartTable {
 }
 
 impl PartTable {
-    /// Returns the table of a body without a table, which has only values.
+    /// Returns the part table for a body that has only values, and therefore no table.
     pub(crate) fn values_only(values: Part) -> Self {
         Self { values, ..Self::default() }
     }

@@ -2,10 +2,10 @@
 //!
 //! They are what a reader knows about a column without reading its index: bytes, nulls, chunks, the
 //! encodings of the chunks, the errors of its cast, and its runs. Each footer has the facts of all
-//! commits so far, so opening a file takes the last footer only, not a chain.
+//! commits so far, so opening a file requires only the last footer, not a chain of them.
 //!
-//! Counts in a file are not trusted. Memory is bounded by the bytes that are left to parse, and the
-//! runs must cover all samples and chunks without gap, because lookups rely on it.
+//! Counts in a file are not trusted. Memory is bounded by the number of bytes left to parse, and
+//! the runs must cover all samples and chunks without gaps, because lookups rely on it.
 
 use super::index::Run;
 use crate::bytes::le::{Fields, structure};
@@ -73,7 +73,8 @@ pub(crate) struct ColumnRecord {
 impl ColumnRecord {
     /// Appends the facts to the body of a footer.
     pub(super) fn write(&self, body: &mut Vec<u8>) {
-        // both counts are below 2^16 in valid files: commits are limited, and few ids are assigned
+        // both counts are below 2^16 in valid files, because commits are limited and few ids are
+        // assigned
         let run_count = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
         let encoding_count = u16::try_from(self.encodings.len()).unwrap_or(u16::MAX);
         let mut bytes = [0; facts::SIZE];
@@ -101,7 +102,7 @@ impl ColumnRecord {
         if run_count > limits::RUNS {
             return Err(malformed("too many runs"));
         }
-        // bounded by the bytes that could describe this many
+        // bounded by the number of encodings that the remaining bytes can describe
         let mut encodings = memory::with_capacity(encoding_count.min(fields.remaining() / encoding_entry::SIZE))?;
         for _ in 0..encoding_count {
             encodings.push(parse_encoding(&fields.array().ok_or_else(short)?)?);
@@ -142,7 +143,7 @@ impl ColumnRecord {
         self.encodings.iter().find(|&&(found, _)| found == id).map(|&(_, chunks)| chunks)
     }
 
-    /// Checks for this column: the runs cover all samples and chunks without gap, and end
+    /// Checks for this column: the runs cover all samples and chunks without gaps, and end
     /// before the footer.
     pub(super) fn check(&self, sample_count: u64, footer_offset: u64) -> Result<()> {
         let (mut samples, mut chunks) = (0_u64, 0_u64);
@@ -173,12 +174,12 @@ impl ColumnRecord {
     }
 }
 
-/// Returns the error of a footer that ends too early.
+/// Returns the error for a footer that ends too early.
 pub(super) fn short() -> Error {
     Error::corrupt("R-7.2", "the footer ends within a field")
 }
 
-/// Returns the error of a footer that breaks.
+/// Returns the error for a footer that breaks.
 pub(super) fn malformed(what: &str) -> Error {
     Error::corrupt("R-7.2", format!("the footer is malformed: {what}"))
 }

@@ -6,8 +6,8 @@
 //! only deals with items.
 //!
 //! A checksum does not make decoded parts consistent: an end may point anywhere. Each function
-//! checks what it uses, so that reading one sample costs no look at the others and
-//! never reads out of bounds. `check_lists`, `check_shapes` and `check_values` check a whole chunk,
+//! checks what it uses, so reading one sample need not look at the others, and
+//! never goes out of bounds. `check_lists`, `check_shapes` and `check_values` check a whole chunk,
 //! including bits that no reader looks at, so that equal values have equal bytes.
 
 use super::schema::Layout;
@@ -29,7 +29,7 @@ pub(crate) struct Content<'a> {
     pub values: &'a [u8],
 }
 
-/// Returns the bytes of a validity bitmap.
+/// Returns the size of a validity bitmap in bytes.
 pub(crate) fn validity_bytes(sample_count: usize) -> usize {
     sample_count.div_ceil(8)
 }
@@ -108,7 +108,8 @@ impl<'a> Content<'a> {
         self.range_within(layout, samples, self.values.len())
     }
 
-    /// Returns the range of `samples` in values of `bytes` that need not be decoded yet.
+    /// Returns the range of `samples` in values that take `bytes` bytes and need not be decoded
+    /// yet.
     #[inline]
     pub(crate) fn range_within(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         if layout.is_nested() {
@@ -118,7 +119,8 @@ impl<'a> Content<'a> {
         self.range_of_items(layout, samples, bytes)
     }
 
-    /// Returns the range of `samples` in values of `bytes`, for content that is not nested.
+    /// Returns the range of `samples` in values that take `bytes` bytes, for content that is not
+    /// nested.
     #[inline]
     pub(crate) fn range_of_items(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
@@ -137,8 +139,8 @@ impl<'a> Content<'a> {
         self.values.get(range).ok_or_else(outside)
     }
 
-    /// Returns the range of samples that overlap `bytes` of the values. The values have
-    /// `value_bytes`.
+    /// Returns the range of samples that overlap the range `bytes` of the values, which take
+    /// `value_bytes` bytes.
     ///
     /// Cost: logarithmic in the number of samples.
     pub(crate) fn samples_with(
@@ -156,7 +158,7 @@ impl<'a> Content<'a> {
 
     /// Returns the count of sample `i` of a ragged column.
     pub(crate) fn count(&self, i: usize) -> Result<u32> {
-        let counts = self.counts(&(i..i + 1))?; // i is below a chunk's sample count
+        let counts = self.counts(&(i..i + 1))?; // no overflow: `i` is below the sample count
         u32::try_from(counts.end - counts.start).map_err(|_| outside())
     }
 
@@ -244,7 +246,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Checks for texts: together they are UTF-8, and each starts at a character.
+    /// Checks for texts: together they are UTF-8, and each starts at a character boundary.
     fn check_texts(&self, layout: &Layout) -> Result<()> {
         let begins_within = |text: &str, i| self.start(i).is_ok_and(|at| !text.is_char_boundary(at));
         let is_text = match std::str::from_utf8(self.values) {
@@ -267,8 +269,8 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Returns the first number below `count` for which `is_before` is false, or `count`. All numbers
-/// before it satisfy `is_before`, and none after it.
+/// Returns the first number below `count` for which `is_before` is false, or `count`. `is_before`
+/// must be false for all later numbers.
 fn partition_point(count: usize, is_before: impl Fn(usize) -> Result<bool>) -> Result<usize> {
     let (mut start, mut end) = (0, count);
     while start < end {
@@ -286,13 +288,13 @@ fn null_count(validity: Option<&[u8]>, count: usize) -> usize {
     let Some(bitmap) = validity else { return 0 };
     let (whole, rest) = (count / 8, count % 8);
     let (words, bytes) = bitmap.get(..whole).unwrap_or(bitmap).as_chunks();
-    // at most 64 each
+    // no overflow: each word has at most 64 bits
     let words: usize = words.iter().map(|word| u64::from_le_bytes(*word).count_ones() as usize).sum();
-    // at most 8 each
+    // no overflow: each byte has at most 8 bits
     let present = words + bytes.iter().map(|byte| byte.count_ones() as usize).sum::<usize>();
     // `rest` is less than 8
     let last = bitmap.get(whole).map_or(0, |byte| byte & ((1 << rest) - 1));
-    count.saturating_sub(present + last.count_ones() as usize) // as above
+    count.saturating_sub(present + last.count_ones() as usize) // no overflow: at most 8
 }
 
 fn null_with_values(layout: &Layout, i: usize) -> Error {
@@ -373,7 +375,7 @@ impl Lists<'_> {
     /// Checks all lists: for the bits after them, R-4.7 and.
     fn check(&self, has_nulls: bool) -> Result<()> {
         check_bits_after(self.validity, self.count)?;
-        let (ends, _) = self.ends.as_chunks(); // whole
+        let (ends, _) = self.ends.as_chunks(); // no remainder
         if !ends.is_sorted_by_key(|end| u32::from_le_bytes(*end)) {
             return Err(list_outside());
         }
@@ -387,8 +389,8 @@ impl Lists<'_> {
 }
 
 impl<'a> Content<'a> {
-    /// Calls `each` with the lists of each level, outermost first. Returns the items as content of
-    /// their own. Content that is not nested is returned unchanged.
+    /// Calls `each` with the lists of each level, outermost first. Returns the items as separate
+    /// content. Content that is not nested is returned unchanged.
     ///
     /// Checks for validity and shape, except for the shape of the items, and for the
     /// number of items.
@@ -435,7 +437,7 @@ impl<'a> Content<'a> {
         Err(null_in_level(level))
     }
 
-    /// Takes the bitmap of the next level, whose entries are `sample_count`. Returns `None` if no
+    /// Takes the bitmap of the next level, which has `sample_count` entries. Returns `None` if no
     /// entry is null.
     fn take_bitmap(&mut self) -> Result<Option<&'a [u8]>> {
         let Some(bits) = self.validity else { return Ok(None) };
@@ -475,7 +477,7 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Returns the error of a null entry in a level that does not allow nulls.
+/// Returns the error for a null entry in a level that does not allow nulls.
 #[cold]
 fn null_in_level(level: usize) -> Error {
     Error::corrupt("R-4.6", format!("an entry of level {level} is null, but the column does not allow it"))
@@ -521,7 +523,7 @@ pub(crate) fn product_of_extents(extents: &[u32]) -> Option<usize> {
 }
 
 /// Appends the shapes of items to a shape part: `ends`, then the extents by dimension if several
-/// vary. `extents` has the varying extents of all items, one item after the other. The counts of a
+/// vary. `extents` has the varying extents of all items, one item after another. The counts of a
 /// chunk add up to less than 2^32.
 pub(crate) fn push_item_shapes(varying: usize, extents: &[u32], shape: &mut Vec<u8>) {
     let mut end = 0_u32;

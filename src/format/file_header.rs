@@ -5,8 +5,9 @@
 //! first, because in another edition every other field may mean something else. So a file of a
 //! newer edition is refused as newer, whatever else looks wrong with it.
 //!
-//! Each flag is in one of three words, which tells old readers what to do with a flag that they do
-//! not know: refuse to read (`incompat`), refuse to append (`ro_compat`), or ignore it (`compat`).
+//! Each flag is in one of three words. The word determines what an old reader does with a flag that
+//! it does not know: refuse to read (`incompat`), refuse to append (`ro_compat`), or ignore it
+//! (`compat`).
 
 use super::path;
 use super::region::{FileId, RegionHeader, RegionKind, region_header};
@@ -42,7 +43,7 @@ pub(crate) struct Header {
 impl Header {
     /// Returns the region header of the file header whose body is `schema_block`.
     pub(crate) fn header(&self, schema_block: &[u8]) -> Result<RegionHeader> {
-        Ok(RegionHeader::new(RegionKind::Header, self.file_id, 0, schema_block)?
+        Ok(RegionHeader::new(RegionKind::FileHeader, self.file_id, 0, schema_block)?
             .with(file_header_fields::MAGIC_TAIL, MAGIC_TAIL)
             .with(file_header_fields::INCOMPAT_FLAGS, self.flags.incompat)
             .with(file_header_fields::RO_COMPAT_FLAGS, self.flags.ro_compat)
@@ -54,7 +55,7 @@ impl Header {
     /// Parses the region header of a file header, in
     /// this order.
     pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
-        header.expect(RegionKind::Header, header.file_id)?;
+        header.expect(RegionKind::FileHeader, header.file_id)?;
         check_edition(header.get(file_header_fields::EDITION)).map_err(|error| error.with_offset(0))?;
         let flags = Flags {
             incompat: header.get(file_header_fields::INCOMPAT_FLAGS),
@@ -176,7 +177,7 @@ impl Flags {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ErrorKind;
+    use crate::{ColumnSchema, DType, ErrorKind, Shape};
 
     const HEADER: Header = Header {
         file_id: FileId([7; 12]),
@@ -205,5 +206,22 @@ mod tests {
         assert_eq!(rule(header.after(1)), Some("R-2.10"));
         let unknown = header.with(file_header_fields::INCOMPAT_FLAGS, 1 << 31);
         assert_eq!(Header::parse(&unknown).expect_err("an unknown flag").kind(), ErrorKind::TooNew);
+    }
+
+    #[test]
+    fn the_flags_are_those_of_the_schema() {
+        let (nested, paths) = (Flags { incompat: 1, ..Flags::default() }, Flags { compat: 1, ..Flags::default() });
+        let plain = ColumnSchema::tensor("x", DType::U8, Shape::scalar());
+        let mut with_path = plain.clone();
+        with_path.metadata.insert(path::KEY.to_owned(), "x".to_owned());
+        for (column, flags) in [(plain.clone(), Flags::default()), (plain.list(), nested), (with_path, paths)] {
+            let schema = Schema::new([column]);
+            assert_eq!(Flags::of(&schema), flags);
+            // an unknown flag is ignored
+            let unknown = Flags { incompat: 1 << 31, ..Flags::default() };
+            assert!(flags.union(unknown).check_schema(&schema).is_ok());
+            let other = Flags { incompat: flags.incompat ^ 1, ..flags }.union(unknown);
+            assert_eq!(other.check_schema(&schema).expect_err("the other flag").rule(), Some("R-3.8"));
+        }
     }
 }

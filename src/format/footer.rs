@@ -70,8 +70,8 @@ pub(crate) struct Footer {
 }
 
 impl Footer {
-    /// Sets the content id, and returns header and body of a footer at `offset`. `content` has
-    /// hashed the index pages of the commit.
+    /// Sets the content id, and returns the header and the body of a footer at `offset`. `content`
+    /// has hashed the index pages of the commit.
     pub(crate) fn seal(
         &mut self,
         file_id: FileId,
@@ -99,7 +99,7 @@ impl Footer {
     }
 
     /// Parses the footer of a file with this schema. Checks for
-    /// everything that ascends. Header and checksum must have been checked.
+    /// everything that must ascend. The header and the checksum must have been checked.
     pub(crate) fn parse(header: &RegionHeader, body: &[u8], schema: &Schema, schema_block: &[u8]) -> Result<Self> {
         Self::parse_body(header, body, schema, schema_block).map_err(|error| error.with_offset(header.offset))
     }
@@ -120,7 +120,7 @@ impl Footer {
     }
 
     /// Splits the body of a footer into the content id and the bytes after it. Only a verifier can
-    /// tell whether the id is right.
+    /// check the id.
     pub(crate) fn split_content_id(body: &[u8]) -> Result<(ContentId, &[u8])> {
         let (id, rest) = body.split_first_chunk().ok_or_else(short)?;
         Ok((ContentId(*id), rest))
@@ -158,7 +158,7 @@ impl Footer {
 }
 
 fn put_count(body: &mut Vec<u8>, count: usize) {
-    // counts in valid files are far below 2^32; a body that is too long is refused by its limit
+    // counts in valid files are far below 2^32; a body that is too long exceeds its limit
     body.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
 
@@ -218,8 +218,8 @@ impl TableEntry {
     }
 }
 
-/// Checks across columns: the pages of no two runs overlap. Takes 16 bytes for each run,
-/// which has 40 in the footer.
+/// Checks across columns: the pages of different runs do not overlap. Allocates 16 bytes for
+/// each run, which takes 40 bytes in the footer.
 fn check_pages(columns: &[ColumnRecord]) -> Result<()> {
     let runs = || columns.iter().flat_map(|facts| &facts.runs);
     let mut pages = memory::with_capacity(runs().count())?;
@@ -331,8 +331,9 @@ impl TableHeader {
 ///
 /// They are a hash of the schema, index and footer of every commit so far, and thereby of all
 /// values: the index has the CRC-32 of each chunk. Files with the same id have the same values in
-/// the same chunks, with the certainty of CRC-32; their [`FileId`]s may differ. Equal values that
-/// were encoded or committed differently have another id. The id is not a signature.
+/// the same chunks, with the certainty that CRC-32 gives; their [`FileId`]s may differ. Equal
+/// values that were encoded or committed differently have a different id. The id is not a
+/// signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ContentId(pub [u8; 16]);
 

@@ -1,13 +1,13 @@
-//! Chapter 6: the index, which tells where the chunks are.
+//! Chapter 6: the index, which says where the chunks are.
 //!
 //! The chunks of a column that one commit added form a [`Run`]: consecutive pages of up to 126
 //! entries. A full page takes exactly 4,096 bytes, so a division finds the page of a chunk. The
 //! header of a page states its column, first sample and first chunk, so each page can be read and
 //! checked on its own.
 //!
-//! Most runs have chunks of equal sample counts. The footer states the count
+//! In most runs, the chunks have equal sample counts. The footer states the count
 //! ([`samples_per_chunk`]), so another division finds the chunk of a sample, and a lookup reads one
-//! page. Only runs of other chunks need a search.
+//! page. Only the other runs need a search.
 
 use super::chunk::ChunkEntry;
 use super::region::{FileId, HEADER_LEN, RegionHeader, RegionKind, region_header};
@@ -45,7 +45,7 @@ pub(crate) const BLOCKS: u16 = 1 << 8;
 pub(crate) const ENTRY_BYTES: usize = index_entry::SIZE;
 /// The number of entries of a full page.
 pub(crate) const PAGE_ENTRIES: u64 = 126;
-/// The distance between the pages of a run: header and body of a full page.
+/// The distance between the pages of a run, which is the size of a full page with its header.
 pub(crate) const PAGE_BYTES: u64 = HEADER_LEN + PAGE_ENTRIES * ENTRY;
 
 const ENTRY: u64 = u64_of(ENTRY_BYTES);
@@ -81,7 +81,7 @@ impl PageHeader {
             || u64::from(header.body_bytes) != entry_count * ENTRY
         {
             let message = format!(
-                "an index page is out of bounds: column number {}, {} entries, {} bytes",
+                "the header of an index page is invalid: column number {}, {} entries, {} bytes",
                 page.column, page.entry_count, header.body_bytes
             );
             return Err(Error::corrupt("R-6.1", message).with_offset(header.offset));
@@ -90,7 +90,7 @@ impl PageHeader {
     }
 }
 
-/// Returns header and body of the page at `offset` with these entries, 1 to 126.
+/// Returns the header and the body of the page at `offset` with these 1 to 126 entries.
 pub(crate) fn page(
     file_id: FileId,
     offset: u64,
@@ -172,7 +172,7 @@ impl Run {
         self.offset.saturating_add(page.saturating_mul(PAGE_BYTES))
     }
 
-    /// Returns the file range of page `page` of the run: header and body.
+    /// Returns the file range of page `page` of the run, including its header.
     pub(crate) fn page_range(&self, page: u64) -> Range<u64> {
         let (start, entries) = (self.page_offset(page), self.page_entries(page).saturating_mul(ENTRY));
         start..start.saturating_add(HEADER_LEN).saturating_add(entries)

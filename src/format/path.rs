@@ -1,4 +1,4 @@
-//! Chapter 3.4: paths, which tell the structs and lists that columns come from.
+//! Chapter 3.4: paths, which name the structs and lists that columns come from.
 //!
 //! Nested data is stored as one column for each leaf. The metadata of a column can state its path,
 //! such as `box.corner[].x`. This file parses paths and rebuilds the tree of fields ([`FieldNode`])
@@ -7,9 +7,9 @@
 //! Paths are hints: they must never make a file unreadable. [`field_paths`] follows a path only if
 //! nothing contradicts it: it is well formed, no other column has it, it has as many lists as the
 //! column has levels, and it does not lead to a struct that has elements itself. Any other column
-//! is a field of its own name.
+//! becomes a field with the name of the column.
 //!
-//! All work is linear in the length of the paths, because a file can have very many.
+//! All work is linear in the length of the paths, because a file can have very many of them.
 
 use super::schema::ColumnSchema;
 use crate::limits;
@@ -137,7 +137,7 @@ impl<'a> Tree<'a> {
             if before != 0 {
                 self.structs.insert(before);
             }
-            let next = self.numbers.len() + 1; // names are in memory
+            let next = self.numbers.len() + 1; // no overflow: all names are in memory
             before = *self.numbers.entry((before, segment)).or_insert(next);
             nodes.push(before);
         }
@@ -162,7 +162,7 @@ pub enum FieldNode {
     Struct {
         /// The name of the field.
         name: String,
-        /// The number of list levels around the struct, inside the lists of the structs around it.
+        /// The number of list levels around the struct, inside its enclosing struct.
         lists: usize,
         /// The number of the column with its nulls. Without one, the struct is never null.
         nulls: Option<usize>,
@@ -173,8 +173,8 @@ pub enum FieldNode {
 
 impl FieldNode {
     /// Returns the fields that columns become, in order. A struct takes the position of its first
-    /// column. A column without a path, or with one that is not followed, is a field of its own
-    /// name.
+    /// column. A column without a path, or with one that is not followed, becomes a field with the
+    /// name of the column.
     ///
     /// The depth of a tree is at most [`limits::PATH_NAMES`]. Cost: linear in the length of all
     /// paths.
@@ -190,8 +190,8 @@ impl FieldNode {
     }
 
     /// Finds a struct by its name, with dots as in column names: `box.corner`. Returns the first
-    /// match, and the number of list levels around it, including the lists of the structs around
-    /// it.
+    /// match, and the number of list levels around it, including the lists of its enclosing
+    /// structs.
     pub fn named<'a>(nodes: &'a [Self], name: &str) -> Option<(&'a Self, usize)> {
         nodes.iter().find_map(|node| {
             let Self::Struct { name: own, lists, children, .. } = node else { return None };
@@ -238,7 +238,7 @@ impl FieldTreeBuilder {
         let mut left = path.nodes.len();
         for (segment, node) in segments(path.text).zip(&path.nodes) {
             left = left.saturating_sub(1);
-            let name = || component(segment).unwrap_or_default(); // it was parsed before
+            let name = || component(segment).unwrap_or_default(); // parsed successfully before
             if left == 0 && !path.is_struct {
                 fields.push(FieldNode::Column { number, name: name().name });
                 return;
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn paths_that_are_not_a_columns_own_are_passed_over() {
-        // twice the same
+        // the same path twice
         assert_eq!(field_tree(&[column("x", "a.x", &[]), column("y", "a.x", &[])]), "x=0 y=1");
         // a struct that has elements
         assert_eq!(field_tree(&[column("n", "a", &[2]), column("x", "a.x", &[])]), "n=0 aNone(x=1)");

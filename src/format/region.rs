@@ -1,12 +1,12 @@
 //! Chapter 2: regions.
 //!
 //! A file is a sequence of regions, each with a header of 64 bytes and a body. The header states
-//! the kind of the region, the file it belongs to, its own offset, and length and checksum of the
-//! body. It has a checksum of its own. So a header that is found anywhere, by a salvage scan or a
-//! search for the last trailer, can be trusted before its body is read.
+//! the kind of the region, the file it belongs to, its own offset, and the length and checksum of
+//! its body. The header also has its own checksum. So a header that is found anywhere, by a salvage
+//! scan or a search for the last trailer, can be trusted before its body is read.
 //!
-//! Each header also repeats the checksum of the header before it. This chain tells regions of this
-//! file from regions of another file with the same schema, which can have the same file id.
+//! Each header also repeats the checksum of the header before it. This chain distinguishes regions
+//! of this file from regions of another file with the same schema, which can have the same file id.
 //!
 //! This file has the fields that all headers share. The file of each kind declares the rest, and
 //! the compiler checks that both together cover each byte exactly once.
@@ -39,9 +39,9 @@ pub(crate) const HEADER_BYTES: usize = region_header::SIZE;
 /// [`HEADER_BYTES`] as a file offset.
 pub(crate) const HEADER_LEN: u64 = u64_of(HEADER_BYTES);
 
-/// The 12 bytes that every region header of a file repeats. They tell regions of this file from
-/// regions of other schemas. Files of the same schema can share an id; the checksum of the region
-/// before tells them apart.
+/// The 12 bytes that every region header of a file repeats. They distinguish regions of this file
+/// from regions of files with other schemas. Files of the same schema can share an id; the checksum
+/// of the previous region distinguishes them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId(pub [u8; 12]);
 
@@ -56,7 +56,7 @@ impl fmt::Display for FileId {
 #[non_exhaustive]
 pub enum RegionKind {
     /// The first region, the file header: flags, alignment, schema.
-    Header,
+    FileHeader,
     /// Consecutive samples of one column.
     Chunk,
     /// Bytes that chunks of one column refer to.
@@ -71,7 +71,7 @@ pub enum RegionKind {
 
 impl RegionKind {
     pub(crate) const ALL: [Self; 6] =
-        [Self::Header, Self::Chunk, Self::Table, Self::IndexPage, Self::Footer, Self::Trailer];
+        [Self::FileHeader, Self::Chunk, Self::Table, Self::IndexPage, Self::Footer, Self::Trailer];
 
     /// Returns the kind of a region by the magic of its header; `None` if there is no such kind.
     #[inline]
@@ -82,7 +82,7 @@ impl RegionKind {
 
     fn magic(self) -> [u8; 4] {
         match self {
-            Self::Header => *b"\x89TSL",
+            Self::FileHeader => *b"\x89TSL",
             Self::Chunk => *b"TSLC",
             Self::Table => *b"TSLT",
             Self::IndexPage => *b"TSLI",
@@ -93,7 +93,7 @@ impl RegionKind {
 
     fn max_body_bytes(self) -> u32 {
         match self {
-            Self::Header => limits::SCHEMA_BYTES,
+            Self::FileHeader => limits::SCHEMA_BYTES,
             Self::Chunk => limits::CHUNK_BYTES,
             Self::Table => limits::TABLE_BYTES,
             Self::IndexPage => limits::INDEX_PAGE_BYTES,
@@ -105,7 +105,7 @@ impl RegionKind {
     /// Returns the name that the specification uses, such as `"index page"`.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Header => "header",
+            Self::FileHeader => "file header",
             Self::Chunk => "chunk",
             Self::Table => "table",
             Self::IndexPage => "index page",
@@ -126,7 +126,7 @@ impl fmt::Display for RegionKind {
 pub(crate) struct RegionHeader {
     pub kind: RegionKind,
     pub file_id: FileId,
-    /// The `header_crc` of the region before; 0 in the file header.
+    /// The `header_crc` of the previous region; 0 in the file header.
     pub previous: u32,
     pub offset: u64,
     pub body_bytes: u32,
@@ -158,7 +158,7 @@ impl RegionHeader {
         self
     }
 
-    /// Returns the header with `previous` set to the `header_crc` of the region before.
+    /// Returns the header with `previous` set to the `header_crc` of the previous region.
     pub(crate) fn after(self, previous: u32) -> Self {
         Self { previous, ..self }
     }
@@ -246,7 +246,7 @@ impl RegionHeader {
         Ok(())
     }
 
-    /// Checks that the region before has the checksum `previous`.
+    /// Checks that the previous region has the checksum `previous`.
     pub(crate) fn check_previous(&self, previous: u32) -> Result<()> {
         if self.previous == previous {
             return Ok(());
@@ -286,7 +286,7 @@ impl RegionHeader {
         self.body_offset().saturating_add(u64::from(self.body_bytes))
     }
 
-    /// Checks that header and body are inside a file of `file_bytes`.
+    /// Checks that the header and the body are inside a file of `file_bytes` bytes.
     pub(crate) fn check_inside(&self, file_bytes: u64) -> Result<()> {
         if self.end() <= file_bytes {
             return Ok(());

@@ -4,8 +4,8 @@
 //! items, nested to several levels.
 //!
 //! Code that reads and writes chunks does not use it directly. It uses the column's [`Layout`],
-//! which has the same facts as numbers: bytes of an item, varying extents, levels. A layout only
-//! exists if an item is within the limits, so code that has one need not check again.
+//! which states the same facts as numbers: the size of an item, the varying extents, the levels. A
+//! layout only exists if an item is within the limits, so code that has one need not check again.
 
 use crate::element::dtype::DType;
 use crate::{Error, Result, limits};
@@ -15,7 +15,7 @@ use std::fmt;
 /// The metadata key of the path of a column (chapter 3.4, `path.rs`).
 pub(crate) const PATH_KEY: &str = "tensilo.path";
 
-/// User metadata: a map from text to text.
+/// User metadata: a map from strings to strings.
 pub type Metadata = BTreeMap<String, String>;
 
 /// The length of one dimension.
@@ -50,7 +50,7 @@ impl Shape {
         Self::new(extents.iter().map(|&extent| Extent::Fixed(extent)))
     }
 
-    /// Returns a shape with one varying extent, as of bytes, text and lists of numbers.
+    /// Returns a shape with one varying extent, for bytes, text and lists of numbers.
     pub fn ragged() -> Self {
         Self::new([Extent::Varying])
     }
@@ -75,8 +75,8 @@ impl Shape {
         self.varying_count() > 0
     }
 
-    /// Returns the product of the fixed extents: the elements of one item of a fixed shape. Returns
-    /// `None` if it overflows.
+    /// Returns the product of the fixed extents. For a fixed shape, this is the number of elements
+    /// of one item. Returns `None` if it overflows.
     pub fn inner_elements(&self) -> Option<u64> {
         let fixed = || {
             self.0.iter().filter_map(|extent| match extent {
@@ -126,7 +126,7 @@ impl fmt::Display for Shape {
 /// A level of lists in a nested column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListLevel {
-    /// Whether the members of its lists may be null: lists of the next level, or items.
+    /// Whether the members of its lists, which are lists of the next level or items, may be null.
     pub nullable: bool,
 }
 
@@ -199,8 +199,8 @@ pub struct ColumnSchema {
     /// Whether samples may be null.
     pub nullable: bool,
     /// The levels of lists, outermost first; at most [`limits::LEVELS`]. The lists of the first
-    /// level are the samples, and [`ColumnSchema::nullable`] tells whether they may be null.
-    /// Without levels, a sample is an item.
+    /// level are the samples, and [`ColumnSchema::nullable`] says whether they may be null. Without
+    /// levels, a sample is an item.
     pub levels: Vec<ListLevel>,
     /// The cast, if values are rounded when they are written.
     pub cast: Option<CastSpec>,
@@ -265,9 +265,10 @@ impl ColumnSchema {
         self.levels.iter().fold(item, |members, _| format!("list<{members}>"))
     }
 
-    /// Returns whether type and metadata mark the column as the nulls of a struct whose fields are
-    /// other columns. Such a column has no elements. Whether its path is followed depends on the
-    /// other columns, see [`FieldNode::of_columns`](crate::nested::FieldNode::of_columns).
+    /// Returns whether the type and the metadata mark the column as the nulls of a struct whose
+    /// fields are other columns. Such a column has no elements. Whether its path is followed
+    /// depends on the other columns, see
+    /// [`FieldNode::of_columns`](crate::nested::FieldNode::of_columns).
     pub fn is_struct_nulls(&self) -> bool {
         self.dtype == DType::Bool && self.shape.extents() == [Extent::Fixed(0)] && self.metadata.contains_key(PATH_KEY)
     }
@@ -330,10 +331,10 @@ impl ColumnSchema {
 pub(crate) struct Layout {
     pub dtype: DType,
     pub nullable: bool,
-    /// `w` of chapter 5: the bytes of what encodings treat as one element, which is half of a
-    /// complex number.
+    /// `w` of chapter 5: the size, in bytes, of what encodings treat as one element. For complex
+    /// numbers, this is half of the element.
     pub element_bytes: usize,
-    /// `inner x w`: the bytes of a fixed item, or of one count of a ragged item. At most
+    /// `inner x w`: the size in bytes of a fixed item, or of one count of a ragged item. At most
     /// [`limits::CHUNK_BYTES`].
     pub inner_bytes: usize,
     /// `V`: the number of varying extents.
@@ -361,13 +362,13 @@ impl Layout {
         if self.is_nested() { "item" } else { "sample" }
     }
 
-    /// Returns the bytes of a null sample in the values: zeros for a fixed shape, nothing
-    /// for a ragged shape or a list.
+    /// Returns the size of a null sample in the values, in bytes: zeros fill a fixed shape;
+    /// a ragged shape or a list takes nothing.
     pub(crate) fn null_value_bytes(&self) -> usize {
         if self.has_shape() { 0 } else { self.inner_bytes }
     }
 
-    /// Returns the bytes of a null sample in the shape: only its end if it is a list.
+    /// Returns the size of a null sample in the shape, in bytes. A list has only its end there.
     pub(crate) fn null_shape_bytes(&self) -> usize {
         if self.is_nested() { 4 } else { self.shape_bytes() }
     }
@@ -380,7 +381,7 @@ impl Layout {
     /// Returns whether entries of a level may be null. Level 0 is the samples.
     pub(crate) fn may_be_null(&self, level: usize) -> bool {
         match level.checked_sub(1) {
-            Some(bit) => self.nullable_levels >> bit & 1 == 1, // levels are at most 16
+            Some(bit) => self.nullable_levels >> bit & 1 == 1, // there are at most 16 levels
             None => self.nullable,
         }
     }
@@ -400,8 +401,8 @@ impl Layout {
         self.varying > 0
     }
 
-    /// Returns the decoded bytes of one item in the shape part: its end, and the extents if several
-    /// vary.
+    /// Returns the decoded size of one item in the shape part, in bytes: its end, and the extents
+    /// if several vary.
     pub(crate) fn shape_bytes(&self) -> usize {
         match self.varying {
             0 => 0,

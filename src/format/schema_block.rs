@@ -5,7 +5,7 @@
 //! reported differently: as a bad argument or an exceeded limit when a caller makes it, and as
 //! damage, with the number of the rule, when it is found in a file.
 //!
-//! Counts in a file are not trusted: memory is bounded by the bytes that are left to parse.
+//! Counts in a file are not trusted: memory is bounded by the number of bytes left to parse.
 
 use super::schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Shape, nullable_levels};
 use crate::bytes::le::{Fields, structure};
@@ -66,7 +66,7 @@ impl Schema {
         Self { columns: columns.into_iter().collect(), metadata: Metadata::new() }
     }
 
-    /// Returns whether a column is nested.
+    /// Returns whether any column is nested.
     pub(crate) fn is_nested(&self) -> bool {
         self.columns.iter().any(|column| !column.levels.is_empty())
     }
@@ -84,7 +84,7 @@ impl Schema {
     }
 
     /// Checks that a file can have this schema: names, types, shapes, metadata, and all limits of
-    /// the format. Cost: linear in the length of its texts.
+    /// the format. Cost: linear in the length of its strings.
     pub fn check(&self) -> Result<()> {
         to_bytes(self).map(drop)
     }
@@ -193,7 +193,7 @@ pub(crate) fn parse(block: &[u8]) -> Result<Schema> {
         return Err(Error::corrupt("R-3.6", message));
     }
     let metadata = metadata(fields)?;
-    // memory is bounded by the bytes that could describe this many columns
+    // memory is bounded by the number of columns that the remaining bytes can describe
     let mut columns = memory::with_capacity(count.min(fields.remaining() / MIN_COLUMN_BYTES))?;
     for _ in 0..count {
         columns.push(column(fields)?);
@@ -214,7 +214,7 @@ fn short() -> Error {
 fn length(fields: &mut Fields, limit: usize) -> Result<usize> {
     let length = usize::try_from(fields.u32().ok_or_else(short)?).map_err(|_| short())?;
     if length > limit {
-        let message = format!("the schema has a length or count of {length}; the format allows {limit}");
+        let message = format!("a length or count in the schema is {length}; the format allows at most {limit}");
         return Err(Error::corrupt("R-3.4", message));
     }
     Ok(length)

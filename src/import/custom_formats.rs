@@ -102,19 +102,20 @@ pub trait RecordSource: Send + Sync {
         None
     }
 
-    /// Returns how the types of the schema are known. It determines which differences between
-    /// inputs are allowed.
+    /// Returns how the types of the schema were determined. The answer determines which differences
+    /// between inputs are allowed.
     fn type_origin(&self) -> TypeOrigin {
         TypeOrigin::Declared
     }
 
     /// Starts a pass over these fields of the schema only, given in ascending order. A conversion
-    /// makes one or two passes. A batch should take a few MiB at most, or have one row. If `fields`
+    /// makes one or two passes. A batch should take at most a few MiB, or have one row. If `fields`
     /// is empty, batches have only a row count (`RecordBatchOptions::with_row_count` of Arrow).
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>>;
 
     /// Returns whether the tensilo file stores the schema, so that an export restores its types
-    /// (default: no). Useful if Arrow's types belong to the data rather than only to this reader.
+    /// (default: no). Useful if the data itself is defined in Arrow types, rather than only read as
+    /// such.
     fn preserves_schema(&self) -> bool {
         false
     }

@@ -8,7 +8,7 @@
 //!
 //! A schema often leaves open what a tensilo file must state: the extents of lists, whether a
 //! struct is ever null, the unit of INT96 timestamps. So a conversion makes two passes. The first
-//! reads only the columns in question, and of these mostly offsets and validity. The second reads
+//! reads only the columns in question, and mostly just their offsets and validity. The second reads
 //! and writes all values. Both need bounded memory. If the schema states everything, there is no
 //! first pass.
 //!
@@ -17,7 +17,7 @@
 //! An input is one of these:
 //!
 //! - A Parquet file (feature `parquet`), an Arrow IPC file or stream (feature `arrow`), or a
-//!   tensilo file, recognized by the first bytes.
+//!   tensilo file, recognized by its first bytes.
 //! - A file of a format that the program adds (`ConvertOptions::formats`, feature `arrow`).
 //! - A pipe with any of these, or standard input, written `-` ([`ConvertOptions::dash_is_stdin`]).
 //!   It is first copied to an unnamed temporary file, so [`std::env::temp_dir`] needs space for it.
@@ -35,15 +35,15 @@
 //!
 //! A folder, prefix or pattern must not contain a table of another library (Delta, Iceberg, Hudi,
 //! Lance, Zarr), because only the table's log says which rows are valid. A single file of such a
-//! table can be named explicitly. Named pipes, sockets and devices with the name of a data file are
-//! refused there, too, because opening a pipe without a writer blocks forever.
+//! table can be named explicitly. In a folder or pattern, named pipes, sockets and devices with the
+//! name of a data file are refused, too, because opening a pipe without a writer blocks forever.
 //!
 //! All inputs must have the same columns, in any order. The output has the order of the first
 //! input. If columns differ, the error lists all differences. Small differences are allowed:
 //!
 //! - In Parquet and Arrow files, a column of type null takes the type that it has in another input,
 //!   and a nullable column may be missing. Its samples are null.
-//! - For formats that do not declare types, the types are found over all inputs together, as within
+//! - For formats that do not declare types, types are inferred across all inputs, just as within
 //!   one file (`TypeOrigin`). New columns are appended in order of first appearance.
 //! - An input without samples adds no samples, and its columns do not matter, unless it is a
 //!   tensilo file.
@@ -65,16 +65,16 @@
 //! # Tensilo files as inputs
 //!
 //! A tensilo file is converted to change its profile, to select columns, or to concatenate several
-//! files. Columns of different files are never put side by side.
+//! files. Columns of different files are never combined into wider samples.
 //!
 //! - Types, shapes, nulls and metadata are preserved. A varying shape is not examined again, unless
 //!   [`ConvertOptions::shapes`] declares it.
 //! - Rounded values are copied unchanged, together with the recorded rounding errors, which are
 //!   combined if there are several inputs. Rounding them again is refused. They cannot be appended
 //!   to a file, because that would need the original values.
-//! - If [`WriterOptions::file_id`](crate::WriterOptions::file_id) is equal, the output has the same
-//!   bytes as a conversion of the original input with the same options. By default, the id depends
-//!   on the ids and contents of the inputs.
+//! - With the same [`WriterOptions::file_id`](crate::WriterOptions::file_id), the output has the
+//!   same bytes as a conversion of the original input with the same options. By default, the id
+//!   depends on the ids and contents of the inputs.
 //! - Either all inputs are tensilo files, or none.
 //!
 //! # Inputs that change
@@ -86,8 +86,9 @@
 //! conversion waits until the tick is over.
 //!
 //! [`default_open_files`](crate::source::default_open_files) inputs stay open: half of the
-//! process's limit of open files, and at most 256. The others are closed after their schema was
-//! read, and reopened for each pass. If one of these was replaced before a pass, that is an error.
+//! process's limit of open files, and at most 256. The others are closed after their schema has
+//! been read, and reopened for each pass. If one of them is replaced before a pass, the conversion
+//! fails.
 //!
 //! # Arrow types and tensilo types
 //!
@@ -98,8 +99,8 @@
 //! | integers of 128 bits (polars) | `bytes`, as fixed-size binary of 16 |
 //! | fixed-size binary | `bytes`, metadata `arrow.type` = `fixed_size_binary[16]` |
 //! | date, time, timestamp, duration | `i64`, metadata `arrow.type` such as `timestamp[us, UTC]` |
-//! | decimal of at most 9, at most 18 digits | `i32`, `i64`: the unscaled value |
-//! | decimal of at most 38, of at most 76 digits | 16, 32 bytes (`u8`): the same, little-endian |
+//! | decimal of at most 9 or 18 digits | `i32` or `i64`: the unscaled value |
+//! | decimal of at most 38 or 76 digits | 16 or 32 bytes (`u8`): the same, little-endian |
 //! | month interval | `i32` |
 //! | day-time interval | 2 `i32`: days, milliseconds |
 //! | month-day-nano interval | 3 `i64`: months, days, nanoseconds |
@@ -128,25 +129,26 @@
 //! The first pass finds the shapes of list columns. A dimension is *fixed* if it has the same
 //! extent in every sample that is not null. Otherwise, or if no sample states an extent, it is
 //! *varying*. An empty list says nothing about the dimensions inside it. [`ConvertOptions::shapes`]
-//! declares shapes instead. The metadata record the shapes found, see [`InferredShape`].
+//! declares shapes instead. The metadata records the shapes found, see [`InferredShape`].
 //!
-//! Lists of different lengths side by side do not form a tensor, and neither do lists with a null
+//! Sibling lists of different lengths do not form a tensor, and neither do lists with a null
 //! inside. If any sample of any input has such lists, outer dimensions of the column become lists
 //! (see [`nested`](crate::nested)): as few as possible, so that every item is a tensor. Declaring a
 //! shape with fewer dimensions than the type has the same effect. `write_reader`, which has no
 //! first pass, refuses such samples unless a shape with fewer dimensions is declared.
 //!
 //! No value changes, unless a cast or [`ConvertOptions::null_elements`] requests it: values that do
-//! not fit are refused. INT96 timestamps get one unit for all inputs, the first of these that
-//! represents all of them exactly: the unit of an embedded Arrow schema, nanoseconds, microseconds.
+//! not fit are refused. INT96 timestamps get the same unit in all inputs. It is the first of the
+//! following that represents every value exactly: the unit of an embedded Arrow schema,
+//! nanoseconds, microseconds.
 //!
-//! A column is nullable if its field or a struct around it is. A null list is a null sample, and an
-//! empty list is an extent of 0. A column with null elements becomes lists of elements, unless
+//! A column is nullable if its field or an enclosing struct is. A null list is a null sample, and
+//! an empty list is an extent of 0. A column with null elements becomes lists of elements, unless
 //! [`ConvertOptions::null_elements`] says what to store instead.
 //!
 //! # Structs
 //!
-//! The columns of a struct's fields have their path as metadata, from which an export rebuilds the
+//! Each column of a struct's field has its path as metadata, from which an export rebuilds the
 //! struct. If any value of a struct is null, the struct has a column of its own name for its nulls:
 //! [`ColumnSchema::is_struct_nulls`](crate::ColumnSchema::is_struct_nulls). It precedes the first
 //! field, and is written if any field of the struct is.
@@ -164,8 +166,8 @@
 //!
 //! # Metadata
 //!
-//! The metadata of a field become the metadata of its column, and the metadata of the first input's
-//! schema become the metadata of the file, with these exceptions:
+//! The metadata of a field becomes the metadata of its column, and the metadata of the first
+//! input's schema becomes the metadata of the file, with these exceptions:
 //!
 //! - `PARQUET:field_id` is omitted: it describes the layout of the source.
 //! - If fields of a struct or of the schema share the name `a`, later ones are renamed `a#2` and so
@@ -181,11 +183,12 @@
 //!   first, and then fields, longest first.
 //! - In nested columns, the metadata of the outermost list come first, followed by the metadata of
 //!   the members. The fields of a struct have only their own.
-//! - Tensor extensions are omitted, because the shape says the same. Dimension names are stored
-//!   under `arrow.dim_names`.
-//! - Entries over a limit of the format are omitted, the longest first if all together exceed 16
-//!   MiB. So are entries that are not UTF-8. `import.dropped_metadata` lists their keys, see
-//!   [`dropped_metadata`]; an entry of that name in the source is omitted.
+//! - Tensor extensions are omitted, because the shape gives the same information. Dimension names
+//!   are stored under `arrow.dim_names`.
+//! - Entries that exceed a limit of the format are omitted. If all entries together exceed 16 MiB,
+//!   the longest are omitted first. Entries that are not UTF-8 are omitted, too.
+//!   `import.dropped_metadata` lists the omitted keys, see [`dropped_metadata`]; an entry of that
+//!   name in the source is omitted.
 //! - `tensilo.unconfirmed` of a column lists samples by number. If a conversion renumbers samples,
 //!   because the input is not the first or there are several outputs, the entry covers all samples.
 //! - `import.shape` records the shape that was found. An export omits it.
@@ -193,15 +196,15 @@
 //! # Memory and threads
 //!
 //! A Parquet file is decoded about 2 MiB at a time, whatever the size of its row groups. The number
-//! of rows is estimated from the rows before. If row sizes differ much, a batch can reach 16 MiB.
-//! An Arrow file or stream is decoded one record batch at a time, and a tensilo file about 2 MiB at
-//! a time.
+//! of rows is estimated from previous rows. If row sizes vary widely, a batch can reach 16 MiB. An
+//! Arrow file or stream is decoded one record batch at a time, and a tensilo file about 2 MiB at a
+//! time.
 //!
 //! With more than one thread ([`WriterOptions::threads`](crate::WriterOptions::threads)), the same
 //! number of additional threads, at most 8, read the row groups of a Parquet file while the others
-//! encode. Other inputs are read by one thread. For each row group, batches of at most about 6 MiB,
-//! or one batch, wait for the encoders. The number of row groups with waiting batches exceeds the
-//! number of reading threads by at most one. The bytes written do not depend on the number of
+//! encode. Other inputs are read by one thread. Per row group, at most about 6 MiB of batches, or
+//! one larger batch, wait for the encoders. The number of row groups with waiting batches exceeds
+//! the number of reading threads by at most one. The bytes written do not depend on the number of
 //! threads.
 //!
 //! # Malformed input

@@ -27,7 +27,7 @@ pub(super) struct InputOptions {
     pub writer: WriterOptions,
 }
 
-/// The setters of [`InputOptions`], as methods of the options around them.
+/// The setters of [`InputOptions`], as methods of the enclosing options.
 macro_rules! input_setters {
     ($writer:literal) => {
         /// Sets the treatment of null elements inside tensors. The default is
@@ -95,8 +95,8 @@ impl ConvertOptions {
         Self::default()
     }
 
-    /// Sets whether all float columns, scalars included, are rounded to bf16 (default: no). Columns
-    /// named in [`casts`](Self::casts) are excluded.
+    /// Sets whether all float columns, including scalars, are rounded to bf16 (default: no).
+    /// Columns named in [`casts`](Self::casts) are excluded.
     pub fn bf16(mut self, bf16: bool) -> Self {
         self.bf16 = bf16;
         self
@@ -104,7 +104,7 @@ impl ConvertOptions {
 
     /// Sets the columns of numbers or decimals that are cast to another numeric type (default:
     /// none). Casts to floats round to nearest, ties to even, and the file records the errors.
-    /// Casts to integers are exact: a value that is not whole, or out of range, is an error. Dates,
+    /// Casts to integers are exact: a value that is fractional or out of range is an error. Dates,
     /// times, timestamps, durations and intervals become the counts that they are stored as. A
     /// column that already has the type stays unchanged.
     pub fn casts(mut self, casts: impl IntoIterator<Item = (impl Into<String>, DType)>) -> Self {
@@ -126,14 +126,14 @@ impl ConvertOptions {
     }
 
     /// Declares the shapes of list columns (default: none, shapes are found in the inputs). A
-    /// sample of another shape is an error.
+    /// sample of a different shape is an error.
     pub fn shapes(mut self, shapes: impl IntoIterator<Item = (impl Into<String>, Shape)>) -> Self {
         self.shapes = shapes.into_iter().map(|(column, shape)| (column.into(), shape)).collect();
         self
     }
 
     /// Sets new names for columns or structs, as pairs of name and new name. A field stays in its
-    /// struct: `("a.b", "a.c")`. An export has the new names.
+    /// struct: `("a.b", "a.c")`. An export uses the new names.
     pub fn renames(mut self, renames: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
         self.renames = renames.into_iter().map(|(from, to)| (from.into(), to.into())).collect();
         self
@@ -215,7 +215,7 @@ pub trait ShardFiles {
     /// Returns the sink of the next file.
     fn begin(&mut self) -> Result<Self::Sink, Self::Error>;
 
-    /// Takes a completed file.
+    /// Receives a completed file.
     fn finished(&mut self, file: Summary<Self::Sink>) -> Result<(), Self::Error>;
 }
 
@@ -246,7 +246,7 @@ pub struct PlannedInput {
 /// A file of a [`ShardPlan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedShard {
-    /// Its samples, numbered over all inputs.
+    /// Its samples, numbered across all inputs.
     pub rows: Range<u64>,
     /// Its id.
     pub file_id: FileId,

@@ -1,9 +1,9 @@
 //! Rows of a column on their way from an input to the writer.
 //!
 //! Every importer produces [`ColumnRows`], an owned [`ColumnBatch`]: the elements in one buffer,
-//! the extents and validity of items, and the lists around them. If the elements of consecutive
-//! rows are contiguous in Arrow's buffers, as they nearly always are, the buffers are shared rather
-//! than copied.
+//! the extents and validity of items, and the enclosing lists. If the elements of consecutive rows
+//! are contiguous in Arrow's buffers, as they nearly always are, the buffers are shared rather than
+//! copied.
 //!
 //! An importer knows the type of a column, but not what the file makes of it. So its rows still
 //! have all extents that the type leaves open, and null elements inside tensors.
@@ -25,7 +25,8 @@ use std::ops::{Deref, Range};
 use std::result::Result;
 use std::sync::Arc;
 
-/// The approximate bytes of rows that are written at a time. A slice has at least one row.
+/// The approximate size in bytes of the rows that are written at a time. A slice has at least one
+/// row.
 const SLICE_BYTES: usize = 16 << 20;
 /// The maximum number of items without elements in a batch, which nothing else bounds.
 const MAX_EMPTY_ITEMS: usize = 1 << 24;
@@ -33,11 +34,11 @@ const MAX_EMPTY_ITEMS: usize = 1 << 24;
 /// The reason why a row of a batch cannot be stored.
 #[derive(Clone, Debug)]
 pub(super) struct RowError {
-    /// Counted from the start of the batch; `None` if it is not about one row.
+    /// Counted from the start of the batch; `None` if the error is not about one row.
     pub row: Option<usize>,
     pub message: String,
     pub kind: ErrorKind,
-    /// Ways out for the caller.
+    /// What the caller can do about it.
     pub advice: Vec<Advice>,
 }
 
@@ -86,8 +87,8 @@ fn list_of(lists: &ListBuffer, member: usize) -> Option<usize> {
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     pub row_count: usize,
-    /// In the order of the pass. `Err`: the column has rows that cannot be stored. Other columns
-    /// are not affected.
+    /// The columns, in the order of the pass, with `Err` for a column with rows that cannot be
+    /// stored.
     pub columns: Vec<Result<T, RowError>>,
 }
 
@@ -113,9 +114,9 @@ pub(super) struct Outline {
     pub unfolded: usize,
     /// Whether there are null elements inside tensors.
     pub has_null_elements: bool,
-    /// Nanoseconds since 1970, each with its row, of timestamps whose unit depends on all of them.
+    /// Timestamps whose unit depends on all of them: nanoseconds since 1970, each with its row.
     pub instants: Vec<(i128, usize)>,
-    /// Whether a struct is null that is not inside another null struct.
+    /// Whether there is a null struct that is not inside another null struct.
     pub has_null_struct: bool,
 }
 
@@ -154,7 +155,8 @@ impl Batch<ColumnRows> {
         ends.into_iter().map(move |end| std::mem::replace(&mut start, end)..end)
     }
 
-    /// Returns the raw bytes of each row, as `columns` store them. `planned` are the same columns.
+    /// Returns the raw size of each row in bytes, as stored in `columns`. `planned` are the same
+    /// columns.
     pub(super) fn row_bytes<'a>(
         &self,
         columns: &[ColumnSchema],
@@ -173,13 +175,13 @@ impl Batch<ColumnRows> {
     }
 }
 
-/// Returns the raw bytes of each row of a stored column; `None` if they differ.
+/// Returns the raw size in bytes of every row of a stored column, or `None` if sizes differ.
 pub(super) fn fixed_row_bytes(column: &ColumnSchema) -> Option<usize> {
     let is_fixed = column.levels.is_empty() && !column.shape.is_ragged();
     is_fixed.then(|| inner_bytes(column, column.dtype))
 }
 
-/// Returns the bytes of an item of fixed shape; 0 if the shape varies.
+/// Returns the size of an item of fixed shape in bytes, or 0 if the shape varies.
 fn inner_bytes(column: &ColumnSchema, dtype: DType) -> usize {
     let elements = column.shape.inner_elements().filter(|_| !column.shape.is_ragged());
     let elements = elements.and_then(|elements| usize::try_from(elements).ok()).unwrap_or(0);
@@ -213,7 +215,7 @@ pub(super) struct ColumnRows {
 pub(super) enum ItemBytes {
     /// All items have this number of bytes.
     Equal(usize),
-    /// The offset of each item in the values, and the end of the last.
+    /// The offset of each item in the values, and the end offset of the last.
     Offsets(Vec<usize>),
 }
 
@@ -222,11 +224,11 @@ pub(super) enum ItemBytes {
 #[non_exhaustive]
 pub enum NullElements {
     /// Stores a column with null elements as lists of nullable elements. Refuses null elements
-    /// where that is impossible: in columns whose shape is declared or given by the file appended
-    /// to, in Arrow's tensor types, and in the input of `write_reader`.
+    /// where that is impossible: in columns whose shape is declared or given by the file that is
+    /// appended to, in Arrow's tensor types, and in the input of `write_reader`.
     #[default]
     Keep,
-    /// Refuses the input. The error names column and row.
+    /// Refuses the input. The error names the column and the row.
     Refuse,
     /// Stores NaN in float columns, and refuses null elements of other columns.
     Nan,
@@ -239,7 +241,7 @@ pub enum NullElements {
 pub(super) struct NullElementBits {
     /// Whether each element of the values is null.
     pub are_null: Vec<bool>,
-    /// The bytes of an element.
+    /// The size of an element in bytes.
     pub width: usize,
 }
 
@@ -260,7 +262,7 @@ impl MemorySize for ColumnRows {
 impl ItemBytes {
     fn range(&self, item: usize) -> Range<usize> {
         match self {
-            // no overflow: in memory
+            // no overflow: all items are in memory
             Self::Equal(bytes) => item * bytes..(item + 1) * bytes,
             Self::Offsets(offsets) => {
                 let offset = |item: usize| offsets.get(item).copied().unwrap_or(0);
@@ -311,8 +313,8 @@ impl ColumnRows {
         self.values.get(self.item_bytes.range(item))
     }
 
-    /// Adds the bytes of each row's items to `rows`. An item counts `of_item` of its bytes, but at
-    /// least `min_bytes`.
+    /// Adds the size of each row's items to `rows`. `of_item` turns the size of an item in bytes
+    /// into the counted size, which is at least `min_bytes`.
     fn add_bytes(&self, rows: &mut [usize], min_bytes: usize, of_item: impl Fn(usize) -> usize) {
         let mut items = 0..self.item_count;
         for (row, bytes) in rows.iter_mut().enumerate() {
@@ -339,14 +341,14 @@ impl ColumnRows {
             items = members(level, &items);
         }
         let per_item = self.extents.len().checked_div(self.item_count).unwrap_or(0);
-        // inside the column, so no overflow
+        // no overflow: the range is inside the column
         let bytes = self.item_bytes.range(items.start).start..self.item_bytes.range(items.end).start;
         let extents = self.extents.get(items.start * per_item..items.end * per_item).ok_or_else(outside)?;
         let item_bytes = match &self.item_bytes {
             ItemBytes::Equal(bytes) => ItemBytes::Equal(*bytes),
             ItemBytes::Offsets(offsets) => {
                 let own = offsets.get(items.start..=items.end).ok_or_else(outside)?;
-                ItemBytes::Offsets(own.iter().map(|offset| offset - bytes.start).collect()) // they ascend
+                ItemBytes::Offsets(own.iter().map(|offset| offset - bytes.start).collect()) // offsets ascend
             }
         };
         let null_elements = self.null_elements.as_ref().map(|NullElementBits { are_null, width }| {
@@ -371,12 +373,12 @@ impl ColumnRows {
     }
 
     /// Returns the first row with a null struct that is not inside another null struct. The items
-    /// are structs; `around` are the structs around them.
+    /// are structs; `around` has the enclosing structs.
     pub(super) fn first_null_struct(&self, around: &[&Self]) -> Option<usize> {
         self.validity.as_ref()?;
         let count = self.item_count;
         let mut is_inside = vec![false; count];
-        // the entry of each level that an item is in, the innermost level first
+        // for each item, its entry in the current level; the innermost level comes first
         let mut entries: Vec<Option<usize>> = (0..count).map(Some).collect();
         for level in (0..=self.lists.len()).rev() {
             for outer in around.iter().filter(|outer| outer.lists.len() == level) {
@@ -409,7 +411,8 @@ impl ColumnRows {
         RowError::at(item, message).in_lists(&self.lists).with_advice([Advice::SkipColumns])
     }
 
-    /// Turns outer dimensions that are lists in the file into lists, unless the importer did so.
+    /// Turns outer dimensions that are lists in the file into lists, unless the importer has done
+    /// so.
     fn unfold(&mut self, column: &Column) -> Result<(), RowError> {
         let missing = column.kind.lists.len().saturating_sub(self.lists.len()).min(column.unfolded.len());
         if missing > 0 {
@@ -538,7 +541,7 @@ impl ColumnRows {
                 }
                 if let Some((bytes, value)) = &mut bytes {
                     let destination = bytes.get_mut(element * width..(element + 1) * width);
-                    destination.into_iter().for_each(|destination| destination.copy_from_slice(value)); // as long
+                    destination.into_iter().for_each(|destination| destination.copy_from_slice(value)); // equal lengths
                 }
             }
         }
@@ -576,8 +579,8 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// Gives null items the elements that they have in the file if the shape is fixed. Refuses more
-    /// bytes than a chunk or memory can hold. Only a single row can be that large.
+    /// Gives null items the elements that they have in the file if the shape is fixed. Refuses a
+    /// size that exceeds a chunk or the available memory. Only a single row can be that large.
     fn fill_nulls(&mut self, shape: &Shape) -> Result<(), RowError> {
         let elements = shape.inner_elements().and_then(|count| usize::try_from(count).ok());
         let null_bytes = elements.and_then(|count| count.checked_mul(self.dtype.element_bytes()));
@@ -727,7 +730,7 @@ impl Deref for SharedBytes {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        (*self.owner).as_ref().get(self.range.clone()).unwrap_or(&[]) // in bounds, as checked
+        (*self.owner).as_ref().get(self.range.clone()).unwrap_or(&[]) // in bounds: checked by `slice`
     }
 }
 

@@ -3,7 +3,7 @@
 //! A conversion makes one or two passes over a [`RowSource`]. The first pass reads
 //! [outlines](Outline) of the columns that their type does not describe completely. The second pass
 //! reads [rows](ColumnRows). A pass covers all rows, one row group that another thread reads in
-//! parallel, or the rows from an index on. So a source must be readable repeatedly and, in row
+//! parallel, or all rows starting at an index. So a source must be readable repeatedly and, in row
 //! groups, concurrently.
 //!
 //! Decoders of other crates may panic on malformed files. [`catch_panic`] turns these panics into
@@ -34,7 +34,7 @@ pub(super) enum PassRows {
     All,
     /// The rows of one row group. Row groups are consecutive.
     RowGroup(usize),
-    /// The rows from this index on, if the source [can skip rows](RowSource::can_skip_rows).
+    /// All rows starting at this index, if the source [can skip rows](RowSource::can_skip_rows).
     From(u64),
 }
 
@@ -93,7 +93,7 @@ pub(super) trait RowSource {
     /// file states.
     fn ignore_statistics(&self) {}
 
-    /// Returns the Arrow schema of the source, if it has one, and how its types are known.
+    /// Returns the Arrow schema of the source, if it has one, and how its types were determined.
     #[cfg(feature = "arrow")]
     fn own_schema(&self) -> Option<(&SchemaRef, TypeOrigin)> {
         None
@@ -134,7 +134,7 @@ pub(super) fn total_rows(sources: &[&dyn RowSource]) -> Option<u64> {
 
 /// Runs code that may panic on malformed input, and returns a panic as an error.
 pub(super) fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    // unwind safe: after an error, callers drop the values that `body` used, or do not use them
+    // unwind safe: after an error, callers drop the values that `body` used, or never use them
     // again
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
 }

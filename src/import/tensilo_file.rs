@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// The first bytes of a tensilo file.
 pub(super) const MAGIC: [u8; 4] = *b"\x89TSL";
 
-/// The approximate bytes of a batch, chosen to fit in the processor's cache.
+/// The approximate size of a batch in bytes, chosen to fit in the processor's cache.
 const BATCH_BYTES: u64 = 2 << 20;
 
 /// Opens a tensilo file. Also returns its id and content id, from which the id of an output is
@@ -54,7 +54,7 @@ pub(super) fn open(file: &Arc<InputFile>) -> Result<(TensiloFile, Vec<u8>)> {
 pub(super) struct TensiloFile {
     file: Arc<InputFile>,
     columns: Vec<InputColumn>,
-    /// The structs behind the last columns, which the file does not store.
+    /// The structs that the last columns describe. The file does not store these columns.
     absent: Vec<AbsentStruct>,
     metadata: Metadata,
     sample_count: u64,
@@ -227,7 +227,8 @@ fn rows(schema: &ColumnSchema, buffer: ColumnBuffer) -> ColumnRows {
     }
 }
 
-/// The maximum bytes of a path whose names fit into a column name: each byte may be escaped.
+/// The maximum size in bytes of a path whose names fit into a column name: each byte may be
+/// escaped.
 const MAX_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
 
 /// A struct without a column of its own: the file has only its fields, so it has no nulls.
@@ -235,11 +236,11 @@ const MAX_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
 struct AbsentStruct {
     /// The position of a field, which has the same lists.
     field: usize,
-    /// The levels of lists around the struct.
+    /// The number of levels of lists around the struct.
     levels: usize,
 }
 
-/// Returns the columns that hold the nulls of a struct, and their kind.
+/// Returns, for each column, the struct whose nulls it holds, if any.
 fn stored_structs(schema: &Schema) -> Vec<Option<StructNulls>> {
     let paths = field_paths(schema.columns.iter());
     let with_fields: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::enclosing(path.text)).collect();
@@ -283,7 +284,7 @@ impl AbsentStruct {
     fn rows(self, row_count: usize, buffer: &ColumnBuffer) -> ColumnRows {
         let lists: Vec<ListBuffer> = buffer.lists().iter().take(self.levels).cloned().collect();
         let end = |lists: &ListBuffer| lists.offsets().last().and_then(|&end| usize::try_from(end).ok());
-        let count = lists.last().map_or(Some(row_count), end).unwrap_or(0); // in memory
+        let count = lists.last().map_or(Some(row_count), end).unwrap_or(0); // the items are in memory
         ColumnRows::structs(count, lists, None)
     }
 }

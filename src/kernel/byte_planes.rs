@@ -1,9 +1,9 @@
 //! Byte planes (chapters 5.8 and 5.10 of the specification), and the rotation of elements (chapter
 //! 5.6).
 //!
-//! Byte plane `j` has byte `j` of each element; byte 0 is the least significant. The plane of the
-//! most significant bytes is the *top* plane, and the others are the *low* planes. A float that is
-//! rotated left by one bit has its exponent in the top plane.
+//! Byte plane `j` contains byte `j` of each element; byte 0 is the least significant. The plane of
+//! the most significant bytes is the *top* plane, and the others are the *low* planes. A float that
+//! is rotated left by one bit has its exponent in the top plane.
 //!
 //! The vector loops copy blocks of constant length to and from arrays. The compiler then knows that
 //! nothing overlaps, and vectorizes them for each instruction set.
@@ -25,11 +25,11 @@ pub trait Kernel: Sync {
 pub type BytePlanes = Implementation<dyn Kernel>;
 
 impl BytePlanes {
-    /// Joins elements from their byte planes. If `rotate` is set, then rotates each right by one
-    /// bit.
+    /// Joins elements from their byte planes, then rotates each right by one bit if `rotate` is
+    /// set.
     ///
-    /// `low` has `width - 1` planes as long as `top`, and `out` is `width` times as long. Otherwise
-    /// nothing is written (debug builds assert).
+    /// `low` must have `width - 1` planes, each as long as `top`, and `out` must be `width` times
+    /// as long. Otherwise, nothing is written (debug builds assert).
     pub fn join(&self, width: Width, rotate: bool, low: &[&[u8]], top: &[u8], out: &mut [u8]) {
         let fits = low.len() + 1 == width.bytes()
             && low.iter().all(|low| low.len() == top.len())
@@ -170,7 +170,7 @@ fn split_blocks<W: Word, const N: usize, const ROTATE: bool>(elements: &[u8], mu
     let tail = blocks.remainder();
     let mut first = 0;
     for elements in blocks {
-        // the compiler cannot know that `planes` and `elements` do not overlap, but knows it of
+        // the compiler cannot prove that `planes` and `elements` do not overlap, but it can for
         // `parts`
         let mut parts = [[0; BLOCK]; N];
         for i in 0..BLOCK {

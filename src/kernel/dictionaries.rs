@@ -1,4 +1,4 @@
-//! Values by their numbers: the last step of the mapping *dictionary* (chapter 5.14 of the
+//! Looks up values by their numbers: the last step of the mapping *dictionary* (chapter 5.14 of the
 //! specification).
 //!
 //! Dictionaries alternate: consecutive elements belong to consecutive tables, so the columns of a
@@ -20,12 +20,12 @@ pub struct DictionaryTables<'a> {
     pub is_wide: bool,
     /// The values of all tables.
     pub values: &'a [u8],
-    /// The number of values up to the end of each table.
+    /// The cumulative number of values at the end of each table.
     pub ends: &'a [usize],
 }
 
 impl<'a> DictionaryTables<'a> {
-    /// Returns the bytes of a number.
+    /// Returns the size of a number in bytes.
     const fn number_bytes(&self) -> usize {
         if self.is_wide { 2 } else { 1 }
     }
@@ -54,13 +54,13 @@ impl DictionaryValues {
     /// number of tables, and each further number to the next table. Returns whether all numbers
     /// have a value in their table. If not, the elements are unspecified.
     ///
-    /// Each table has at least one value. `out` has an element for each number. Surplus numbers are
-    /// ignored; surplus elements keep their value.
+    /// Each table must have at least one value. `out` should have an element for each number.
+    /// Surplus numbers are ignored; surplus elements keep their value.
     pub fn look_up(&self, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool {
         let (v, w) = (tables.number_bytes(), tables.width.bytes());
         let count = (numbers.len() / v).min(out.len() / w);
         let Some(first) = first.checked_rem(tables.ends.len()) else { return count == 0 };
-        // in bounds: `count` is at most both lengths
+        // in bounds: `count` exceeds neither length
         self.kernel.look_up(tables, first, &numbers[..count * v], &mut out[..count * w])
     }
 }
@@ -113,7 +113,7 @@ fn of_bytes<const W: usize>(tables: &DictionaryTables<'_>, first: usize, numbers
     }
 }
 
-/// Does so in `N` padded tables, in turn.
+/// Like [`of_bytes`], for `N` tables, which are padded.
 #[inline(always)]
 fn by_turns<const N: usize, const W: usize>(
     tables: &DictionaryTables<'_>,
@@ -121,7 +121,7 @@ fn by_turns<const N: usize, const W: usize>(
     numbers: &[u8],
     out: &mut [u8],
 ) -> bool {
-    // a value for any number, so that no look-up is checked
+    // every number has a value, so no look-up needs a check
     let mut full = [[[0; W]; 256]; N];
     let mut counts = [0; N];
     for ((table, full), count) in tables.tables().zip(&mut full).zip(&mut counts) {
@@ -134,17 +134,17 @@ fn by_turns<const N: usize, const W: usize>(
     let (outs, last_out) = out.as_chunks_mut::<W>().0.as_chunks_mut::<N>();
     for (outs, numbers) in outs.iter_mut().zip(groups) {
         for ((out, &number), table) in outs.iter_mut().zip(numbers).zip(&full) {
-            *out = table[usize::from(number)]; // in bounds: one byte
+            *out = table[usize::from(number)]; // in bounds: a byte is below 256
         }
     }
     for ((out, &number), table) in last_out.iter_mut().zip(last).zip(&full) {
-        *out = table[usize::from(number)]; // in bounds: one byte
+        *out = table[usize::from(number)]; // in bounds: a byte is below 256
     }
     are_in_tables(groups, last, &counts)
 }
 
-/// Returns whether numbers are below the counts of their tables. A group has a number for each
-/// table.
+/// Returns whether each number is below the number of values in its table. A group has one number
+/// per table.
 #[inline(always)]
 fn are_in_tables<const N: usize>(groups: &[[u8; N]], last: &[u8], counts: &[usize; N]) -> bool {
     let mut max_number = [[0; N]; 32]; // whole vectors
@@ -180,8 +180,7 @@ fn one_by_one<const V: usize, const W: usize>(
         } else {
             // the first element of this table
             let start = (table_index + count - first % count) % count;
-            // each on its own: to step a zipped pair, the iterator would visit all elements in
-            // between
+            // stepped separately: stepping the zipped pair would visit all elements in between
             let outs = out.iter_mut().skip(start).step_by(count);
             outs.zip(numbers.iter().skip(start).step_by(count)).for_each(|(out, number)| look_up(out, number));
         }
@@ -197,13 +196,12 @@ fn index(number: &[u8]) -> usize {
 
 // ---- AVX-512
 
-/// AVX-512 with VBMI: a table of 256 bytes is four registers, so a value of two bytes is two
-/// look-ups in registers.
+/// AVX-512 with VBMI: a table of 256 bytes fits four registers, so looking up a value of two bytes
+/// takes two register look-ups.
 ///
 /// For up to four tables, each vector of numbers is looked up in every table, and a mask selects
 /// the elements of that table. The masks rotate from vector to vector, because tables alternate.
-/// Numbers are first permuted, so that interleaving lower and upper bytes returns them to their
-/// order.
+/// Numbers are first permuted, so that interleaving lower and upper bytes restores their order.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
@@ -277,17 +275,17 @@ mod avx512 {
             Self {
                 lower: lower.each_ref().map(|quarter| load_64(quarter)),
                 upper: upper.each_ref().map(|quarter| load_64(quarter)),
-                max_number: _mm512_set1_epi8(max_number as i8), // the same bits: below 256
+                max_number: _mm512_set1_epi8(max_number as i8), // same bits: below 256
             }
         }
     }
 
-    /// The order of quadwords in which unpacking two vectors returns elements in order: it
+    /// The order of quadwords for which unpacking two vectors yields elements in order. Unpacking
     /// interleaves the lower half of each lane, then the upper.
     const QUADWORDS: [usize; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 
-    /// Returns, for each table, a mask of its numbers in a vector in that order. The first number
-    /// belongs to table `first`.
+    /// Returns a mask for each table: the positions of its numbers in a vector with this order. The
+    /// first number belongs to table `first`.
     fn masks<const N: usize>(first: usize) -> [u64; N] {
         let mut masks = [0; N];
         for (k, quadword) in QUADWORDS.into_iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Instruction sets: detection, compilation for each of them, and the choice of one.
 //!
 //! A build runs on many CPUs, so each kernel is compiled for several instruction sets and the
-//! process chooses among them. Calling code whose features the CPU lacks is undefined behaviour.
+//! process chooses among them. Calling code whose features the CPU lacks is undefined behavior.
 //! `Avx2`, `Avx512` and `Neon` are therefore proof tokens: their field is private to this file,
 //! which makes a token only after it has detected every feature of the instruction set. Each safe
 //! function that enters code with these features takes the token:
@@ -67,7 +67,7 @@ with_features!(Avx2, [token] {
 });
 
 with_features!(Avx512, [token] {
-    /// Proves that this CPU has AVX-512 with VBMI, VBMI2 and GFNI, as of Ice Lake and Zen 4.
+    /// Proves that this CPU has AVX-512 with VBMI, VBMI2 and GFNI (Ice Lake, Zen 4 or later).
     Avx512, is_x86_feature_detected
 });
 
@@ -164,7 +164,7 @@ macro_rules! enter {
             $function(token, $($arg),*)
         }
         // SAFETY: `compiled` needs the features that `with_features` lists for `$Token`. A value of
-        // that type proves that this CPU has exactly these.
+        // that type proves that this CPU has them.
         unsafe { compiled($token, $($arg),*) }
     }};
 }
@@ -184,13 +184,14 @@ macro_rules! enter {
 /// }
 /// ```
 ///
-/// A method names its receiver. The implementing type is the token or converts to it.
+/// Methods name their receiver (`v: Avx2` instead of `self`). The implementing type is the token or
+/// converts to it.
 ///
 /// All are inlined. The compiler may decline to inline a function that enables features, and a
-/// vector operation that is called takes about ten times as long. Each body is therefore compiled
-/// twice: in an unsafe block of an inlined function that enables nothing, and as the body of a
-/// function that enables the features and is never called. The second compiles only if the features
-/// are the only reason for `unsafe`.
+/// vector operation that is not inlined takes about ten times as long. Each body is therefore
+/// compiled twice: in an unsafe block of an inlined function that enables nothing, and as the body
+/// of a function that enables the features and is never called. The second compiles only if the
+/// features are the only reason for `unsafe`.
 macro_rules! intrinsics {
     ([$Token:ident] $($items:tt)*) => {
         $crate::kernel::dispatch::with_features!(
@@ -256,7 +257,7 @@ macro_rules! operation {
             fn checked $($generics)* ($($checked)*) $($output)* $body
 
             $($receiver)*
-            // SAFETY: `$body` is unsafe only because it needs the features of the token, or
+            // SAFETY: `$body` is unsafe only because it needs the features of the token; otherwise
             // `checked` would not compile. The first parameter or `_proof` is the token.
             #[allow(unused_unsafe, reason = "some bodies only call other operations")]
             unsafe { $body }

@@ -5,11 +5,11 @@
 //! they are stored bit plane by bit plane, lowest first; a plane has a bit for each integer whose
 //! extra bits reach that far.
 //!
-//! The lengths of a group, as 64 bytes, tell which integers have a bit in plane `p`: those longer
-//! than `p + 1`. With this mask, `pdep` spreads the stored bits of the plane over its integers, and
-//! `pext` collects them; the bit count of the mask is the number of stored bits. The planes then
-//! become elements by the bit-shuffle of the same instruction set, block by block. AVX-512 can do
-//! so with each group.
+//! The lengths of a group, stored as 64 bytes, determine which integers have a bit in plane `p`:
+//! the ones longer than `p + 1`. With this mask, `pdep` spreads the stored bits of the plane over
+//! its integers, and `pext` collects them; the bit count of the mask is the number of stored bits.
+//! The bit-shuffle of the same instruction set then turns the planes into elements, block by block.
+//! AVX-512 can do this group by group.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::vectors::{GROUP, Group};
@@ -31,11 +31,11 @@ pub type ExtraBits = Implementation<dyn Kernel>;
 impl ExtraBits {
     /// Sets `out` to the bit length of each of `elements`.
     ///
-    /// `out` has a byte for each element. Otherwise only the elements that fit in both are
+    /// `out` must have a byte for each element. Otherwise, only the elements that fit in both are
     /// processed (debug builds assert).
     pub fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]) {
         let count = common_count(width, elements, out);
-        // in bounds: `count` is at most both lengths
+        // in bounds: `count` exceeds neither length
         self.kernel.lengths(width, &elements[..count * width.bytes()], &mut out[..count]);
     }
 
@@ -43,19 +43,19 @@ impl ExtraBits {
     /// of `bits` (bit 0 is the lowest of the first byte). Returns the bit at which they end.
     ///
     /// Bits beyond the end of `bits` are 0. If a length exceeds the width, all elements and the
-    /// result are unspecified. `out` has an element for each length. Otherwise only the elements
-    /// that fit in both are processed (debug builds assert).
+    /// result are unspecified. `out` must have an element for each length. Otherwise, only the
+    /// elements that fit in both are processed (debug builds assert).
     pub fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], bit_offset: usize, out: &mut [u8]) -> usize {
         let count = common_count(width, out, lengths);
-        // in bounds: `count` is at most both lengths
+        // in bounds: `count` exceeds neither length
         self.kernel.deposit(width, &lengths[..count], bits, bit_offset, &mut out[..count * width.bytes()])
     }
 
     /// Writes the extra bits of `elements` to `words`, from bit `bit_offset` on: the inverse of
     /// [`deposit`](Self::deposit). Returns the bit at which they end.
     ///
-    /// `lengths` has the bit lengths of the elements. `words` is 0 from bit `bit_offset` on, and
-    /// has room for all extra bits and one more word. Bits that do not fit are lost.
+    /// `lengths` has the bit lengths of the elements. `words` must be 0 from bit `bit_offset` on,
+    /// and have room for all extra bits and one more word. Bits that do not fit are lost.
     pub fn extract(
         &self,
         width: Width,
@@ -65,7 +65,7 @@ impl ExtraBits {
         bit_offset: usize,
     ) -> usize {
         let count = common_count(width, elements, lengths);
-        // in bounds: `count` is at most both lengths
+        // in bounds: `count` exceeds neither length
         self.kernel.extract(width, &lengths[..count], &elements[..count * width.bytes()], words, bit_offset)
     }
 }
@@ -142,8 +142,8 @@ fn each_extra_bit(width: Width, lengths: &[u8], mut each: impl FnMut(usize, usiz
 
 // ---- vectors
 
-/// Groups in a block, a step of the bit-shuffle. Planes are stored word by word, and a load of a
-/// whole vector must wait until all of its words are stored.
+/// The number of groups in a block, which is one step of the bit-shuffle. Planes are stored word by
+/// word, and a load of a whole vector must wait until all of its words are stored.
 const BLOCK: usize = 8;
 
 implement!([Avx2, Neon] Kernel {
@@ -154,21 +154,21 @@ implement!([Avx2, Neon] Kernel {
 
 /// Moves bits of words.
 trait Bits: Group {
-    /// Brings the lowest bits of `bits`, in order, to the positions of the bits of `mask`, as
-    /// `pdep` does.
+    /// Scatters the lowest bits of `bits`, in order, to the positions that are set in `mask`, like
+    /// `pdep`.
     fn deposit_bits(self, bits: u64, mask: u64) -> u64;
-    /// Brings the bits of `bits` that `mask` selects to the lowest positions, as `pext` does.
+    /// Packs the bits of `bits` that `mask` selects into the lowest positions, like `pext`.
     fn extract_bits(self, bits: u64, mask: u64) -> u64;
 }
 
-/// The lengths of a group, less the number of planes that are done.
+/// The lengths of a group, minus the number of planes already processed.
 struct Lengths<V: Group> {
     v: V,
     left: V::Bytes,
 }
 
 impl<V: Group> Lengths<V> {
-    /// Loads the lengths of a group. If `lengths` has fewer than 64, zeros follow them.
+    /// Loads the lengths of a group. Pads them with zeros if there are fewer than 64.
     #[inline(always)]
     fn new(v: V, lengths: &[u8]) -> Self {
         Self { v, left: v.load_padded(lengths) }
@@ -199,7 +199,7 @@ fn each_length<const W: usize>(elements: &[u8], out: &mut [u8], length: impl Fn(
 
 // ---- deposit
 
-/// [`Kernel::deposit`] of elements of `PLANES` bits.
+/// [`Kernel::deposit`] for elements of `PLANES` bits.
 #[inline(always)]
 fn deposit<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
     v: V,
@@ -213,7 +213,7 @@ fn deposit<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
         let mut planes = [[[0; 8]; BLOCK]; PLANES];
         for (group, lengths) in lengths.chunks(GROUP).enumerate() {
             let (pairs, _) = planes.as_chunks_mut();
-            // in bounds: a block has as many groups
+            // in bounds: a block has at most `BLOCK` groups
             let pairs = pairs.iter_mut().map(|[even, odd]| [&mut even[group], &mut odd[group]]);
             bit_offset = deposit_planes(v, pairs, bits, bit_offset, Lengths::new(v, lengths));
         }
@@ -249,7 +249,7 @@ fn deposit_planes<'p, V: Bits>(
         for plane in pair {
             let at_least = longer;
             longer = lengths.longer();
-            // elements that are not longer have their highest bit here
+            // elements whose length ends here have their highest bit in this plane
             let word = v.deposit_bits(word_at(bits, bit_offset), longer) | at_least & !longer;
             *plane = word.to_le_bytes();
             bit_offset = bit_offset.wrapping_add(longer.count_ones() as usize); // exact: at most 64
@@ -285,7 +285,7 @@ fn funnel(low: [u8; 8], high: [u8; 8], shift: usize) -> u64 {
 
 // ---- extract
 
-/// [`Kernel::extract`] of elements of `PLANES` bits.
+/// [`Kernel::extract`] for elements of `PLANES` bits.
 #[inline(always)]
 fn extract<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
     v: V,
@@ -307,7 +307,7 @@ fn extract<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
             v.shuffle(width, block.as_flattened(), whole);
         }
         for (group, lengths) in lengths.chunks(GROUP).enumerate() {
-            // in bounds: a block has as many groups
+            // in bounds: a block has at most `BLOCK` groups
             let words = planes.iter().map(|plane| u64::from_le_bytes(plane[group]));
             extract_planes(v, words, &mut writer, Lengths::new(v, lengths));
         }
@@ -353,8 +353,8 @@ impl<'w> BitWriter<'w> {
         Self { words, index: bit_offset / 64, word, filled: bit_offset % 64 }
     }
 
-    /// Appends the lower `count <= 64` bits of `bits`. The others are 0. Bits beyond the last word
-    /// are lost.
+    /// Appends the lower `count <= 64` bits of `bits`. The other bits must be 0. Bits beyond the
+    /// last word are lost.
     #[inline(always)]
     fn append(&mut self, bits: u64, count: usize) {
         self.word |= bits << self.filled;
@@ -369,7 +369,7 @@ impl<'w> BitWriter<'w> {
         self.filled = (self.filled + count) % 64;
     }
 
-    /// Stores the last word, which may not be full. Returns the bit at which the bits end.
+    /// Stores the last word, which may not be full. Returns the position after the last bit.
     #[inline(always)]
     fn finish(self) -> usize {
         if let Some(word) = self.words.get_mut(self.index) {
@@ -381,7 +381,7 @@ impl<'w> BitWriter<'w> {
 
 // ---- bits of words
 
-/// NEON does not have `pdep` and `pext`: tables replace them, four bits at a time.
+/// NEON has neither `pdep` nor `pext`; tables replace them, four bits at a time.
 #[cfg(target_arch = "aarch64")]
 mod neon {
     use super::Bits;
@@ -405,7 +405,7 @@ mod neon {
             let (mut extracted, mut count) = (0, 0);
             for position in (0..64).step_by(4) {
                 let four = (mask >> position & 15) as usize; // exact
-                // in bounds: four bits each; the shift is below 64
+                // in bounds: both indices have four bits; the shift is below 64
                 extracted |= u64::from(EXTRACT[four][(bits >> position & 15) as usize]) << count;
                 count += four.count_ones();
             }
@@ -413,10 +413,10 @@ mod neon {
         }
     }
 
-    /// [`Bits::deposit_bits`] of four bits, by mask and bits.
+    /// [`Bits::deposit_bits`] for four bits, by mask and bits.
     static DEPOSIT: [[u8; 16]; 16] = by_mask_and_bits(true);
 
-    /// [`Bits::extract_bits`] of four bits, by mask and bits.
+    /// [`Bits::extract_bits`] for four bits, by mask and bits.
     static EXTRACT: [[u8; 16]; 16] = by_mask_and_bits(false);
 
     const fn by_mask_and_bits(deposit: bool) -> [[u8; 16]; 16] {
@@ -441,11 +441,11 @@ mod neon {
 
 // ---- BMI2 and AVX-512
 
-/// BMI2, and a deposit with AVX-512, for which a group is one vector for each byte of its elements.
+/// BMI2, and a deposit with AVX-512, where a group is one vector per byte of its elements.
 ///
-/// The planes of a group lie one after the other, so a permutation and a product of bit matrices
-/// turn them into elements. The bit-shuffle works on planes of a block, and would need extra steps
-/// to load lanes. For extracting, both take the same time, so AVX-512 uses the common loop.
+/// The planes of a group are contiguous, so a permutation and a product of bit matrices turn them
+/// into elements. The bit-shuffle works on planes of a block, and would need extra steps to load
+/// lanes. For extracting, both take the same time, so AVX-512 uses the common loop.
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::{BLOCK, Bits, Kernel, Lengths, deposit_planes, extract, lengths};
@@ -490,8 +490,8 @@ mod x86_64 {
 
     intrinsics! {
         [Avx512]
-        /// [`Kernel::deposit`] of elements of `W` bytes. The planes of a group become elements
-        /// directly, without planes of a block.
+        /// [`Kernel::deposit`] for elements of `W` bytes. The planes of a group become elements
+        /// directly, without the planes of a block in between.
         fn deposit<const W: usize>(
             v: Avx512,
             _width: Width,

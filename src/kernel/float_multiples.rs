@@ -1,4 +1,4 @@
-//! Floats from integers that are divided by a constant: the last step of the mapping *float
+//! Floats computed by dividing integers by a constant: the last step of the mapping *float
 //! multiple* (chapter 5.14 of the specification).
 //!
 //! An element is `(base + number) / (divisor * 2^exponent)`, rounded as IEEE 754 defines it, so
@@ -6,7 +6,7 @@
 //! a float has no room are left out: the larger the integer, the fewer bits of details it has.
 //!
 //! Elements of at most 4 bytes have integers of at most 32 bits. They are computed in 32 bits, so
-//! that a vector has as many of them as possible. The loops have no branches, and the compiler
+//! that a vector holds as many of them as possible. The loops have no branches, and the compiler
 //! vectorizes them for each instruction set.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
@@ -53,18 +53,18 @@ impl FloatFormat {
 pub struct FloatMultipleTerms {
     /// The format of elements.
     pub format: FloatFormat,
-    /// The maximum bits of details below a number, at most 15.
+    /// The maximum number of detail bits below a number, at most 15.
     pub detail_bits: u8,
-    /// At most 2^24, so that an `f32` is exact.
+    /// The divisor: at most 2^24, so that an `f32` represents it exactly.
     pub divisor: u32,
-    /// -126 to 126, or -1,022 to 1,022 for [`FloatFormat::F64`].
+    /// The exponent of the power of two: -126 to 126, or -1,022 to 1,022 for [`FloatFormat::F64`].
     pub exponent: i16,
-    /// The integer from which numbers count.
+    /// The integer that is added to each number.
     pub base: i64,
 }
 
 impl FloatMultipleTerms {
-    /// Returns the maximum bits of details, limited so that no shift overflows.
+    /// Returns the maximum number of detail bits, limited so that no shift overflows.
     #[inline(always)]
     fn max_detail_bits(&self) -> u32 {
         self.detail_bits.min(15).into()
@@ -78,13 +78,13 @@ impl FloatMultipleTerms {
         f64::from_bits(u64::from(biased) << 52)
     }
 
-    /// Returns the same for elements of at most 4 bytes.
+    /// Returns the factor `2^-exponent` for elements of at most 4 bytes.
     #[inline(always)]
     fn narrow_scale(&self) -> f32 {
-        self.scale() as f32 // exact: a power of two that is normal
+        self.scale() as f32 // exact: a normal power of two
     }
 
-    /// Returns the float of an integer, as its lowest bits: the definition.
+    /// Returns the float for an integer, in the lowest bits of the result. This is the definition.
     pub fn element(&self, integer: i64) -> u64 {
         // exact: elements of at most 4 bytes have integers of at most 32 bits
         let narrow = || integer as i32 as f32 / self.narrow_divisor() * self.narrow_scale();
@@ -136,29 +136,29 @@ impl FloatMultiples {
     /// Sets `out` to the bit lengths of the integers whose extra bits are the details below
     /// `numbers` of `width`.
     ///
-    /// `out` has a byte for each number. Otherwise only the numbers that both have are processed
-    /// (debug builds assert).
+    /// `out` must have a byte for each number. Otherwise, only the numbers that fit in both are
+    /// processed (debug builds assert).
     pub fn detail_lengths(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
         let count = common_count(width, numbers, out);
-        // in bounds: `count` is at most both lengths
+        // in bounds: `count` exceeds neither length
         self.kernel.detail_lengths(terms, width, &numbers[..count * width.bytes()], &mut out[..count]);
     }
 
-    /// Sets `out` to the elements of `numbers` of `width`, without details.
+    /// Sets `out` to the elements for `numbers` of `width`, without details.
     ///
-    /// `out` has an element for each number. Surplus numbers are ignored; surplus elements keep
-    /// their value.
+    /// `out` should have an element for each number. Surplus numbers are ignored; surplus elements
+    /// keep their value.
     pub fn divide(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
         let element = terms.format.width().bytes();
         let count = (numbers.len() / width.bytes()).min(out.len() / element);
-        // in bounds: `count` is at most both lengths
+        // in bounds: `count` exceeds neither length
         self.kernel.divide(terms, width, &numbers[..count * width.bytes()], &mut out[..count * element]);
     }
 
-    /// Sets `out` to the elements of `numbers` of `width` with details. The divisor counts as 1.
+    /// Sets `out` to the elements for `numbers` of `width` with details. The divisor counts as 1.
     ///
-    /// Each integer of the details has the bit length that [`detail_lengths`](Self::detail_lengths)
-    /// returns. Otherwise the elements are unspecified.
+    /// Each integer of the details must have the bit length that
+    /// [`detail_lengths`](Self::detail_lengths) returns. Otherwise the elements are unspecified.
     pub fn join(
         &self,
         terms: &FloatMultipleTerms,
@@ -170,7 +170,7 @@ impl FloatMultiples {
         let element = terms.format.width().bytes();
         let count = (numbers.len() / width.bytes()).min(out.len() / element);
         let count = count.min(details.integers.len()).min(details.lengths.len());
-        // in bounds: `count` is at most all lengths
+        // in bounds: `count` exceeds none of the lengths
         let details = NumberDetails { integers: &details.integers[..count], lengths: &details.lengths[..count] };
         self.kernel.join(terms, width, &numbers[..count * width.bytes()], details, &mut out[..count * element]);
     }
@@ -226,7 +226,7 @@ fn sums(terms: &FloatMultipleTerms, width: Width, numbers: &[u8]) -> impl Iterat
     each.map(move |number| terms.base.wrapping_add(wide(number)) << unused >> unused)
 }
 
-/// Sets an element to the float of an integer.
+/// Sets an element to the float for an integer.
 fn set(terms: &FloatMultipleTerms, integer: i64, element: &mut [u8]) {
     element.iter_mut().zip(terms.element(integer).to_le_bytes()).for_each(|(to, from)| *to = from);
 }
@@ -245,7 +245,7 @@ implement!([Avx2, Avx512, Neon] Kernel {
     ) => { for W in width => join::<_, { W::BYTES }> }
 });
 
-/// [`Kernel::detail_lengths`] of numbers of `V` bytes.
+/// [`Kernel::detail_lengths`] for numbers of `V` bytes.
 #[inline(always)]
 fn detail_lengths<T, const V: usize>(_: T, terms: &FloatMultipleTerms, _: Width, numbers: &[u8], out: &mut [u8]) {
     let precision = terms.format.precision().cast_signed();
@@ -268,13 +268,13 @@ fn detail_lengths<T, const V: usize>(_: T, terms: &FloatMultipleTerms, _: Width,
     }
 }
 
-/// [`Kernel::divide`] of numbers of `V` bytes.
+/// [`Kernel::divide`] for numbers of `V` bytes.
 #[inline(always)]
 fn divide<T, const V: usize>(_: T, terms: &FloatMultipleTerms, _: Width, numbers: &[u8], out: &mut [u8]) {
     let numbers = numbers.as_chunks::<V>().0.iter();
     match (terms.format, terms.divisor) {
         (FloatFormat::F64, _) => set_wide(terms, terms.divisor.into(), numbers.map(wide_sums(terms)), out),
-        // the same as a division by 1, and faster
+        // equal to a division by 1, but faster
         (_, 1) => {
             let scale = terms.narrow_scale();
             set_narrow(terms, |n| n as f32 * scale, numbers.map(narrow_sums(terms)), out);
@@ -286,7 +286,7 @@ fn divide<T, const V: usize>(_: T, terms: &FloatMultipleTerms, _: Width, numbers
     }
 }
 
-/// [`Kernel::join`] of numbers of `V` bytes.
+/// [`Kernel::join`] for numbers of `V` bytes.
 #[inline(always)]
 fn join<T, const V: usize>(
     _: T,
@@ -317,23 +317,23 @@ fn join<T, const V: usize>(
     }
 }
 
-/// Returns a function that adds the base to a number, and wraps to the bits that integers have
-/// without details.
+/// Returns a function that adds the base to a number, and wraps the sum to the bits that integers
+/// have without details.
 #[inline(always)]
 fn wide_sums<const V: usize>(terms: &FloatMultipleTerms) -> impl Fn(&[u8; V]) -> i64 {
     let (base, unused) = (terms.base, terms.max_detail_bits());
     move |number| base.wrapping_add(wide(number)) << unused >> unused
 }
 
-/// Returns the same in 32 bits.
+/// Like [`wide_sums`], in 32 bits.
 #[inline(always)]
 fn narrow_sums<const V: usize>(terms: &FloatMultipleTerms) -> impl Fn(&[u8; V]) -> i32 {
-    // only the lower bits: sums wrap to fewer
+    // the lower bits suffice, because sums wrap to fewer bits
     let (base, unused) = (terms.base as i32, terms.max_detail_bits());
     move |number| base.wrapping_add(wide(number) as i32) << unused >> unused
 }
 
-/// Returns a number of at most 8 bytes.
+/// Converts a number of at most 8 bytes.
 #[inline(always)]
 fn wide(number: &[u8]) -> i64 {
     let mut wide = [0; 8];
@@ -341,15 +341,15 @@ fn wide(number: &[u8]) -> i64 {
     i64::from_le_bytes(wide)
 }
 
-/// Returns the bit length of a number that is not negative, from the exponent of a float. Beyond 24
-/// bits, returns a length above 24.
+/// Returns the bit length of a nonnegative number, taken from the exponent of a float. For numbers
+/// of more than 24 bits, returns some length above 24.
 #[inline(always)]
 fn bit_length(number: i32) -> i32 {
     let exponent = (number as f32).to_bits() >> 23; // at most 8 bits: no sign
     (exponent.cast_signed() - 126).max(0)
 }
 
-/// Sets `out` to the floats of integers in a format of at most 4 bytes.
+/// Sets `out` to the floats for integers, in a format of at most 4 bytes.
 #[inline(always)]
 fn set_narrow(
     terms: &FloatMultipleTerms,
@@ -365,7 +365,7 @@ fn set_narrow(
     }
 }
 
-/// Sets `out` to the floats of integers in the format of 8 bytes.
+/// Sets `out` to the floats for integers, in the format of 8 bytes.
 #[inline(always)]
 fn set_wide(terms: &FloatMultipleTerms, divisor: f64, integers: impl Iterator<Item = i64>, out: &mut [u8]) {
     let scale = terms.scale();
@@ -381,9 +381,9 @@ fn set_all<const W: usize>(elements: impl Iterator<Item = [u8; W]>, out: &mut [u
 #[inline(always)]
 fn to_bf16(x: f32) -> [u8; 2] {
     let bits = x.to_bits();
-    // the upper half; a carry out of the largest finite number is infinity
+    // the upper half; a carry out of the largest finite number yields infinity
     let rounded = bits.wrapping_add(0x7FFF + (bits >> 16 & 1)) >> 16;
-    (rounded as u16).to_le_bytes() // exact: shifted
+    (rounded as u16).to_le_bytes() // exact: at most 16 bits after the shift
 }
 
 /// Rounds a number that is not NaN to the nearest f16. Has no branches, so that the compiler
@@ -396,9 +396,9 @@ fn to_f16(x: f32) -> [u8; 2] {
     const NORMAL: u32 = 0x3880_0000;
     let sign = x.to_bits() >> 16 & 0x8000;
     let bits = (x.to_bits() & 0x7FFF_FFFF).min(INFINITE);
-    // a carry out of the largest finite number is infinity
+    // a carry out of the largest finite number yields infinity
     let normal = bits.wrapping_sub(112 << 23).wrapping_add(0xFFF + (bits >> 13 & 1)) >> 13;
-    // the lowest bit of 0.5 has the value of the lowest bit of a subnormal number
+    // the lowest bit of 0.5 as an f32 is worth as much as the lowest bit of a subnormal f16
     let subnormal = (f32::from_bits(bits) + 0.5).to_bits().wrapping_sub(0.5_f32.to_bits());
     let rounded = if bits < NORMAL { subnormal } else { normal };
     ((rounded | sign) as u16).to_le_bytes() // exact: 15 bits and the sign

@@ -61,7 +61,7 @@ pub use vectors::prefetch_cache_lines;
 
 // ---- elements
 
-/// Width of one element in bytes.
+/// The width of one element, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Width {
     W1 = 1,
@@ -95,7 +95,7 @@ fn whole_elements<'s, 'd>(width: Width, src: &'s [u8], dst: &'d mut [u8]) -> (&'
     debug_assert_eq!(src.len() % width.bytes(), 0, "not a whole number of elements");
     let len = src.len().min(dst.len());
     let len = len - len % width.bytes();
-    (&src[..len], &mut dst[..len]) // in bounds: `len` is at most the length of either
+    (&src[..len], &mut dst[..len]) // in bounds: `len` exceeds neither length
 }
 
 /// Returns the number of elements that both buffers have. `bytes` has one byte per element. Debug
@@ -107,7 +107,7 @@ fn common_count(width: Width, elements: &[u8], bytes: &[u8]) -> usize {
 
 /// An unsigned integer as wide as an element. All arithmetic wraps around.
 trait Word: Copy + Default {
-    /// Bytes of an element.
+    /// The size of an element in bytes.
     const BYTES: usize;
     /// Returns element `index` of `bytes`. Returns 0 if `bytes` ends before it.
     fn get(bytes: &[u8], index: usize) -> Self;
@@ -199,7 +199,7 @@ use for_width;
 
 // ---- copies between slices of different lengths
 
-/// Bytes of a [`block`]: one vector of AVX-512, two of AVX2, four of NEON.
+/// The size of a [`block`] in bytes: one vector of AVX-512, two of AVX2, four of NEON.
 const BLOCK: usize = 64;
 
 /// Returns the block of `bytes` at `offset`, or zeros if `bytes` does not contain all of it.
@@ -216,7 +216,7 @@ fn set_block(bytes: &mut [u8], offset: usize, block: &[u8; BLOCK]) {
     }
 }
 
-/// Copies the bytes that both slices have.
+/// Copies as many bytes as the shorter slice has.
 fn copy(from: &[u8], to: &mut [u8]) {
     for (to, from) in to.iter_mut().zip(from) {
         *to = *from;
@@ -231,7 +231,7 @@ fn pad<const N: usize>(bytes: &[u8]) -> [u8; N] {
     padded
 }
 
-/// Copies the bytes that both slices have, at most 63.
+/// Copies as many bytes as the shorter slice has, at most 63.
 ///
 /// Every copy has a constant length: a call to `memcpy` would force the caller to spill its
 /// vectors.

@@ -3,13 +3,13 @@
 //! Symbols are replaced by their rank in the order of frequency, in codes of 1 to 4 bits. The code
 //! of all ones is an *escape*: its symbol is the next one of the next, rarer tier. There are three
 //! tiers, and the escapes of the third are literals, so tiers are merged from the last to the
-//! first. An entropy coder decodes one symbol after the other. Tiers decode 64 at once; only a
-//! count passes from group to group.
+//! first. An entropy coder decodes one symbol at a time. Tiers decode 64 at once; only a count
+//! passes from group to group.
 //!
-//! The layout makes that possible. Codes are in groups of 64, bit plane by bit plane: a group of
-//! codes of `width` bits is `width` little-endian words of 64 bits, and bit `t` of word `j` is bit
-//! `j` of code `t`. The AND of the words is thus the mask of the escapes, and its bit count is the
-//! number of symbols that the group takes from the next tier. To merge a group:
+//! The layout makes that possible. Codes are stored in groups of 64, bit plane by bit plane: a
+//! group of codes of `width` bits is `width` little-endian words of 64 bits, and bit `t` of word
+//! `j` is bit `j` of code `t`. The AND of the words is thus the mask of the escapes, and its bit
+//! count is the number of symbols that the group takes from the next tier. To merge a group:
 //!
 //! ```text
 //! mask    = words[0] & words[1] & ...
@@ -18,16 +18,16 @@
 //! next    = next + count of bits in mask
 //! ```
 //!
-//! `expand` of [`Group`] hands consecutive bytes to the elements of a mask. To split a group, the
-//! codes are looked up by symbol and stored plane by plane; `compress` collects the symbols that
-//! escape.
+//! `expand` of [`Group`] distributes consecutive bytes to the elements that a mask selects. To
+//! split a group, the codes are looked up by symbol and stored plane by plane; `compress` collects
+//! the symbols that escape.
 //!
 //! Only two operations differ between instruction sets, see [`Codes`]. *Planes to codes*: AVX-512
 //! transposes bits with the instruction of its bit-shuffle. AVX2 and NEON turn each bit into a byte
-//! of all ones or zeros, and keep the bit of its plane. *Symbols to codes*: a table of 256 codes is
-//! four look-ups in registers of AVX-512 and NEON. AVX2 looks up only 16 entries at a time, so it
-//! takes a step for each row of 16 symbols in which any symbol has a code of its own: one or two
-//! for most tables.
+//! of all ones or zeros, and keep the bit of its plane. *Symbols to codes*: with AVX-512 and NEON,
+//! a table of 256 codes takes four register look-ups. AVX2 looks up only 16 entries at a time, so
+//! it takes one step per row of 16 symbols that contains a symbol with its own code: one or two for
+//! most tables.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations, intrinsics};
 use super::vectors::{Group, WINDOW};
@@ -50,7 +50,7 @@ use {
 
 pub use super::vectors::GROUP;
 
-/// The bytes of a group of the widest codes.
+/// The size in bytes of a group of the widest codes.
 pub const GROUP_BYTES: usize = 4 * size_of::<u64>();
 
 /// The kernels of one instruction set. All slices have the lengths that [`Tiers`] states, and
@@ -75,7 +75,7 @@ pub trait Kernel: Sync {
 /// One implementation of tiers.
 pub type Tiers = Implementation<dyn Kernel>;
 
-/// Returns the bytes of the groups that `count` codes of `width` bits take.
+/// Returns the size in bytes of the groups for `count` codes of `width` bits.
 pub const fn code_bytes(width: usize, count: usize) -> usize {
     count.div_ceil(GROUP).saturating_mul(8 * width)
 }
@@ -85,8 +85,8 @@ impl Tiers {
     /// escape the next symbol of `escaped`, or 0 beyond its end. Returns the number of escapes.
     ///
     /// `codes` begins with a group for each whole group of symbols of `out`, and `last` with the
-    /// group of the symbols after them. Codes that fill up the last group are ignored. If `codes`
-    /// is shorter or the width is invalid, nothing is written and the result is 0 (debug builds
+    /// group of the remaining symbols. Codes that fill up the last group are ignored. If `codes` is
+    /// shorter or the width is invalid, nothing is written and the result is 0 (debug builds
     /// assert).
     pub fn merge(
         &self,
@@ -106,8 +106,8 @@ impl Tiers {
     /// `width` bits of its entry in `code_of`. Symbols that escape go to the start of `escaped`.
     /// Zero codes fill up the last group. Returns the number of escapes.
     ///
-    /// `codes` is at least as long as the groups, and `escaped` at least as long as `symbols`.
-    /// Otherwise nothing is written and the result is 0 (debug builds assert). The bytes of
+    /// `codes` must be at least as long as the groups, and `escaped` at least as long as `symbols`.
+    /// Otherwise, nothing is written and the result is 0 (debug builds assert). The bytes of
     /// `escaped` after the symbols that escaped are unspecified.
     pub fn split(
         &self,
@@ -228,7 +228,7 @@ implement!([Avx2, Avx512, Neon] Kernel {
     fn escapes(width: usize, codes: &[u8], range: Range<usize>) -> usize => { escapes }
 });
 
-/// [`Kernel::merge`] of codes of `W` bits.
+/// [`Kernel::merge`] for codes of `W` bits.
 #[inline(always)]
 fn merge<V: Codes, const W: usize>(
     v: V,
@@ -259,9 +259,10 @@ fn merge<V: Codes, const W: usize>(
     escapes
 }
 
-/// Returns the symbols of a group whose escapes are `mask`, and adds their number to `escapes`.
+/// Returns the symbols of a group whose escapes are `mask`, and adds the number of escapes to
+/// `escapes`.
 ///
-/// Not a closure, because closures cannot be forced inline: a closure that is not inlined calls
+/// Not a closure, because closures cannot be forced to inline: a closure that is not inlined calls
 /// each vector instruction as a function, and takes eight times as long.
 #[inline(always)]
 fn merge_group<V: Codes, const W: usize>(
@@ -277,7 +278,7 @@ fn merge_group<V: Codes, const W: usize>(
     v.replace(v.symbols::<W>(words, table), mask, next)
 }
 
-/// [`Kernel::split`] of codes of `W` bits.
+/// [`Kernel::split`] for codes of `W` bits.
 #[inline(always)]
 fn split<V: Codes, const W: usize>(
     v: V,
@@ -352,7 +353,7 @@ fn escape_mask(words: &[[u8; 8]]) -> u64 {
     words.iter().fold(u64::MAX, |mask, word| mask & u64::from_le_bytes(*word))
 }
 
-/// Returns a mask of the lowest `count` bits, at most 64.
+/// Returns a mask of the lowest `count` bits; `count` is at most 64.
 #[inline(always)]
 fn lowest_bits(count: usize) -> u64 {
     if count < 64 { (1 << count) - 1 } else { u64::MAX }
@@ -371,11 +372,11 @@ trait Codes: Group {
     fn load_symbols(self, symbols: &[u8; 16]) -> Self::Symbols;
     /// Returns the symbols of a group of codes, given as `W` words.
     fn symbols<const W: usize>(self, words: &[[u8; 8]], symbols: Self::Symbols) -> Self::Bytes;
-    /// Replaces the symbols whose bit is set, which are zero, by the next bytes of `escaped`, or by
-    /// zeros beyond its end.
+    /// Replaces the symbols whose bit is set, which are zero, with the next bytes of `escaped`, or
+    /// with zeros beyond its end.
     #[inline(always)]
     fn replace(self, symbols: Self::Bytes, bits: u64, escaped: &[u8]) -> Self::Bytes {
-        let padded; // set only near the end: padding takes longer than all else
+        let padded; // set only near the end: padding takes longer than everything else
         let next = match escaped.first_chunk() {
             Some(whole) => whole,
             None => {
@@ -387,7 +388,7 @@ trait Codes: Group {
     }
     /// Loads the codes of 256 symbols. Only the lower `W` bits count.
     fn load_codes<const W: usize>(self, code_of: &[u8; 256]) -> Self::Table;
-    /// Returns the codes of a group of symbols, in the form that [`plane`](Self::plane) takes.
+    /// Returns the codes of a group of symbols, in the form that [`plane`](Self::plane) expects.
     fn codes(self, symbols: Self::Bytes, table: &Self::Table) -> Self::Bytes;
     /// Returns bit `bit` of each code.
     fn plane(self, codes: Self::Bytes, bit: u8) -> u64;
@@ -402,7 +403,7 @@ struct CodeRow {
     codes: __m256i,
 }
 
-/// The rows in which any symbol has a code of its own.
+/// The rows that contain a symbol with its own code.
 #[cfg(target_arch = "x86_64")]
 struct CodeRows {
     rows: [CodeRow; 16],
@@ -431,7 +432,7 @@ intrinsics! {
             for (upper, codes) in code_of.as_chunks::<16>().0.iter().enumerate() {
                 let codes = codes.map(|code| code & escape ^ escape);
                 if let Some(row) = table.rows.get_mut(table.count).filter(|_| codes != [0; 16]) {
-                    let upper = _mm256_set1_epi8((upper << 4) as i8); // exact: all 8 bits
+                    let upper = _mm256_set1_epi8((upper << 4) as i8); // keeps all 8 bits
                     *row = CodeRow { upper, codes: v.load_symbols(&codes) };
                     table.count += 1;
                 }
@@ -491,7 +492,7 @@ intrinsics! {
         }
 
         fn symbols<const W: usize>(v: Avx512, words: &[[u8; 8]], symbols: __m512i) -> __m512i {
-            let planes = load_up_to_64(words[..W].as_flattened()); // in bounds: as many words
+            let planes = load_up_to_64(words[..W].as_flattened()); // in bounds: there are `W` words
             _mm512_shuffle_epi8(symbols, bytes_of_planes(planes))
         }
 

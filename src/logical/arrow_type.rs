@@ -1,4 +1,4 @@
-//! The Arrow type that a column came from, where the stored type does not imply it.
+//! The Arrow type that a column came from, if the stored type does not imply it.
 //!
 //! tensilo has few types. A date, a decimal or an interval is stored as plain elements, and the
 //! metadata `arrow.type` of the column names the Arrow type, so that an export can restore it. The
@@ -6,7 +6,7 @@
 //! `duration[ms]`, `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`,
 //! `decimal128[10, 2]`, `month_interval`, `null`.
 //!
-//! The metadata are only a claim. [`ArrowType::fits`] tells whether the elements can have the type.
+//! The metadata is only a claim. [`ArrowType::fits`] checks whether the elements can have the type.
 
 use crate::{ColumnSchema, DType, Extent, Metadata};
 use std::fmt;
@@ -21,7 +21,7 @@ pub(crate) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
 #[cfg(feature = "arrow")]
 pub(crate) const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
 
-/// The metadata key of the names of dimensions: a JSON array of texts.
+/// The metadata key of the names of dimensions: a JSON array of strings.
 #[cfg(feature = "arrow")]
 pub(crate) const DIM_NAMES: &str = "arrow.dim_names";
 /// The metadata key of the type that the values of a cast column had in the source.
@@ -37,11 +37,11 @@ pub(crate) fn is_tensor(field: &arrow_schema::Field) -> bool {
     matches!(field.extension_type_name(), Some(FIXED_SHAPE_TENSOR | VARIABLE_SHAPE_TENSOR))
 }
 
-/// Returns the approximate bytes of a null of a type.
+/// Returns the approximate size of a null of a type in bytes.
 #[cfg(feature = "arrow")]
 pub(crate) fn null_bytes(data_type: &arrow_schema::DataType) -> usize {
     use arrow_schema::DataType;
-    /// The bytes of offsets and bitmaps.
+    /// The size of offsets and bitmaps in bytes.
     const OTHER_BYTES: usize = 16;
     match data_type {
         DataType::Struct(fields) => {
@@ -85,7 +85,7 @@ pub(crate) fn with_members(
     })
 }
 
-/// A type that must be remembered. Its `Display` is the text in the metadata.
+/// A type that must be recorded. Its `Display` is the text in the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ArrowType {
     Date32,
@@ -185,7 +185,7 @@ impl ArrowType {
             Self::Time64(Microsecond | Nanosecond) => column.dtype == DType::I64,
             Self::FixedSizeBinary(_) => column.dtype == DType::Bytes,
             Self::Null => column.dtype == DType::Bool,
-            _ => false, // a unit, or a precision of a decimal, that its width cannot have
+            _ => false, // a unit or a decimal precision that the width does not allow
         }
     }
 }
@@ -306,7 +306,7 @@ mod arrow {
     }
 
     impl ArrowType {
-        /// Returns the type to remember for an Arrow type; `None` if the stored type implies it.
+        /// Returns the type to record for an Arrow type; `None` if the stored type implies it.
         pub(crate) fn from_arrow(data_type: &DataType) -> Option<Self> {
             Some(match data_type {
                 DataType::Date32 => Self::Date32,

@@ -1,12 +1,12 @@
-//! What the elements of a column stand for, if their own type does not tell.
+//! What the elements of a column stand for, if their own type does not say so.
 //!
 //! An import from Arrow or Parquet stores a decimal as its unscaled integer, a timestamp as a count
-//! of its unit, and an interval as its parts. The metadata of the column name Arrow's type, so an
+//! of its unit, and an interval as its parts. The metadata of the column names Arrow's type, so an
 //! export restores it.
 //!
 //! Loaders and array files deliver plain numbers and lose that type. Without a check, 1.50 would
 //! silently arrive as 150, or as 16 bytes. So they call [`LogicalType::check_values`] first, or
-//! [`LogicalType::check_numbers`] if they also cannot tell the unit of a count.
+//! [`LogicalType::check_numbers`] if they cannot convey the unit of a count either.
 //! [`Cursor`](crate::Cursor) and [`Writer`](crate::Writer) always work with the stored elements.
 
 use crate::error::Advice;
@@ -42,7 +42,7 @@ impl LogicalType {
     /// Returns whether each element is its own value: a decimal of scale 0 in an integer, a count
     /// of the unit that the type states, or bytes. Otherwise it is a scaled integer, a byte of an
     /// integer, or a part of an interval.
-    pub(crate) fn is_stored_value(&self) -> bool {
+    pub fn is_stored_value(&self) -> bool {
         match &self.0 {
             ArrowType::Decimal(_, _, scale) => {
                 *scale == 0 && self.0.stored_element().is_some_and(|e| e.extent.is_none())
@@ -53,7 +53,7 @@ impl LogicalType {
     }
 
     /// Returns whether elements are counts of a unit: days, months or fractions of a second.
-    pub(crate) fn is_count(&self) -> bool {
+    pub fn is_count(&self) -> bool {
         matches!(
             &self.0,
             ArrowType::Date32
@@ -84,7 +84,7 @@ impl LogicalType {
     }
 
     /// Like [`check_values`](Self::check_values), but also fails if the elements are counts of a
-    /// unit that only the metadata state.
+    /// unit that only the metadata states.
     pub fn check_numbers(column: &ColumnSchema) -> Result<()> {
         match Self::of(column) {
             Some(logical) if !logical.is_stored_value() || logical.is_count() => Err(logical.refusal(column)),

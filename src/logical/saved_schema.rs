@@ -1,21 +1,21 @@
 //! The Arrow schema of a source, saved in the metadata of the file.
 //!
-//! Columns do not tell everything about the fields that they came from: large strings,
+//! Columns do not show everything about the fields that they came from: large strings,
 //! dictionaries, kinds of lists, maps, names of items. An export restores these from the saved
 //! schema. It has the same form as in Parquet files: the value of `ARROW:schema` is the base64 of
 //! an encapsulated IPC message with the schema (`FF FF FF FF`, the length as u32, a flatbuffer), so
 //! any Arrow library can read it, for example `pyarrow.ipc.read_schema`. The schema's own metadata
-//! are left out, because they are the file's metadata. The importer adds two entries to the
-//! metadata of fields: `tensilo.dictionary` and `tensilo.name`.
+//! is left out, because it is the file's metadata. The importer adds two entries to the metadata of
+//! fields: `tensilo.dictionary` and `tensilo.name`.
 //!
-//! The value may come from a hostile file. Tables and texts of a flatbuffer can be shared, so a
+//! The value may come from a hostile file. Tables and strings of a flatbuffer can be shared, so a
 //! short value could state a schema that fills the memory. Verification therefore bounds what is
 //! visited by the length of the value, as the importer of Arrow files does. A value that cannot be
 //! read is ignored. Fields that no source can have, such as lists of a negative length, are left
 //! out when writing and when reading, so whatever is written can be read.
 //!
-//! Without the feature `arrow`, the value is opaque: it is kept where it stays true, and otherwise
-//! removed. An export ignores fields that their columns do not fit.
+//! Without the feature `arrow`, the value is opaque: it is kept where it remains true, and removed
+//! otherwise. An export ignores fields that their columns do not fit.
 
 #[cfg(feature = "arrow")]
 pub(crate) use fields::{
@@ -32,8 +32,8 @@ pub(crate) use opaque::{forget_order, join, rename};
 /// The metadata key, the same as in Parquet files.
 pub(crate) const KEY: &str = "ARROW:schema";
 
-/// The maximum bytes of a metadata value of a field in the schema. Longer values are only in the
-/// metadata of columns.
+/// The maximum size of a metadata value of a field in the schema, in bytes. Longer values are only
+/// in the metadata of columns.
 #[cfg(feature = "arrow")]
 pub(crate) const METADATA_BYTES: usize = 64 << 10;
 
@@ -70,22 +70,22 @@ mod fields {
     pub(crate) const CONTINUATION: [u8; 4] = [0xFF; 4];
     /// The maximum depth of tables, the same as in Arrow's readers.
     const TABLES: usize = 64;
-    /// The maximum depth of fields. The message and the schema are around them, a dictionary and
-    /// the type of its indexes inside.
+    /// The maximum depth of fields. The message and the schema enclose them; a dictionary and the
+    /// type of its indexes can be inside.
     const DEPTH: usize = TABLES - 4;
-    /// The maximum bytes that a verifier visits, for each byte of a message. A real schema takes
-    /// about two: only table headers are shared.
+    /// The maximum number of bytes that a verifier visits per byte of a message. A real schema
+    /// needs about two, because only table headers are shared.
     const VISITS: usize = 8;
-    /// The maximum bytes of texts in a schema. A flatbuffer has at most 2 GiB.
+    /// The maximum size of all strings in a schema, in bytes. A flatbuffer has at most 2 GiB.
     const TEXT_BYTES: usize = 256 << 20;
 
-    /// Returns the fields of the source that the metadata of a file have.
+    /// Returns the fields of the source from the metadata of a file.
     pub(crate) fn fields(metadata: &Metadata) -> Vec<FieldRef> {
         metadata.get(KEY).and_then(|value| decoded(value)).unwrap_or_default()
     }
 
     /// Encodes fields. Leaves out fields that cannot be stored. Returns `None` if no field is left,
-    /// or if the texts are too long.
+    /// or if the strings are too long.
     pub(crate) fn encoded(fields: &[FieldRef]) -> Option<String> {
         let fields: Fields =
             fields.iter().filter(|field| is_sound(field, DEPTH, field.name().len())).cloned().collect();
@@ -158,7 +158,7 @@ mod fields {
         }
     }
 
-    /// Returns the bytes of all names and metadata in a field.
+    /// Returns the size of all names and metadata in a field, in bytes.
     fn text_bytes(field: &Field) -> usize {
         let own = field.metadata().iter().map(|(key, value)| key.len().saturating_add(value.len()));
         let own = own.fold(field.name().len(), usize::saturating_add);
@@ -174,7 +174,7 @@ mod fields {
         }
     }
 
-    /// Returns a field with changed fields directly inside.
+    /// Returns a field after changing the fields directly inside it.
     fn with_inside(field: &Field, mut change: impl FnMut(&FieldRef) -> FieldRef) -> Field {
         let data_type = match field.data_type() {
             DataType::Struct(fields) => DataType::Struct(fields.iter().map(change).collect()),
@@ -198,8 +198,8 @@ mod fields {
         }
     }
 
-    /// Makes all dictionaries unordered: appended values come after the others, whatever the order
-    /// is.
+    /// Makes all dictionaries unordered, because appended values come after the others, whatever
+    /// the order is.
     pub(crate) fn forget_order(metadata: &mut Metadata) {
         fn unordered(field: &FieldRef) -> FieldRef {
             Arc::new(with_inside(field, unordered).with_dict_is_ordered(false))
@@ -219,7 +219,8 @@ mod fields {
         Arc::new(field)
     }
 
-    /// Merges the schema of another source into the first: a field is nullable if it is in either.
+    /// Merges the schema of another source into the first: a field is nullable if it is nullable in
+    /// either schema.
     pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
         let (Some(own), Some(other)) = (metadata.get(KEY), other.get(KEY)) else { return };
         let Some(others) = decoded(other) else { return };
@@ -237,7 +238,7 @@ mod fields {
     }
 
     /// Merges a field into another. If the values of its dictionary are not known to be the same,
-    /// it becomes unordered, and its indexes wide enough for the values of both.
+    /// it becomes unordered, and its indexes become wide enough for the values of both.
     fn merged(field: &FieldRef, other: &FieldRef) -> FieldRef {
         let values = |field: &Field| field.metadata().get(DICTIONARY).cloned();
         let is_known = values(field).is_some() && values(field) == values(other);
@@ -274,7 +275,7 @@ mod fields {
         inside: HashMap<&'a str, Renames<'a>>,
     }
 
-    /// Renames fields. Each is given by the names of the structs around it and its own name. Two
+    /// Renames fields. Each is given by the names of its enclosing structs and its own name. Two
     /// fields may swap names. No listed field is inside another listed field.
     pub(crate) fn rename(metadata: &mut Metadata, renames: &[(Vec<String>, &str)]) {
         let mut all = Renames::default();
@@ -372,7 +373,7 @@ mod fields {
             }
         }
 
-        /// Returns a value whose fields share one text.
+        /// Returns a value whose fields share one string.
         fn with_shared_text(count: usize) -> String {
             let mut builder = flatbuffers::FlatBufferBuilder::new();
             let name = builder.create_string(&"n".repeat(1 << 16));
@@ -407,7 +408,7 @@ mod fields {
 
 /// Logical types of Parquet that Arrow does not have, as entries of a field's metadata.
 ///
-/// UUID, JSON and VARIANT are extension types of Arrow. The others get a text, which an export to
+/// UUID, JSON and VARIANT are extension types of Arrow. The others get a string, which an export to
 /// Parquet converts back: `ENUM`, `BSON`, `GEOMETRY` and `GEOGRAPHY`. The last two are followed by
 /// a JSON array of their parameters.
 #[cfg(feature = "parquet")]
@@ -517,12 +518,13 @@ mod opaque {
         }
     }
 
-    /// Removes the schema: its fields would have the names of other columns.
+    /// Removes the schema, because its fields would have the names of other columns.
     pub(crate) fn rename(metadata: &mut Metadata, _: &[(Vec<String>, &str)]) {
         metadata.remove(KEY);
     }
 
-    /// Removes the schema: its dictionaries may have an order that appended values do not follow.
+    /// Removes the schema, because its dictionaries may have an order that appended values do not
+    /// follow.
     pub(crate) fn forget_order(metadata: &mut Metadata) {
         metadata.remove(KEY);
     }

@@ -9,14 +9,14 @@
 //! [`Requests::fill`] is one greedy sweep over the ranges, sorted by offset. A range extends the
 //! last request if the gap between them is at most `gap_bytes` and the request stays within
 //! `max_request_bytes`; otherwise it starts a new request. A range is never split: it lies in
-//! exactly one request, even if it is longer than the maximum. Each range carries a tag, so that
-//! the caller can map a request back to its ranges. Requests ascend. Two of them share bytes only
-//! if the maximum separates ranges that overlap.
+//! exactly one request, even if it exceeds the maximum. Each range carries a tag, so that the
+//! caller can map a request back to its ranges. Requests are in ascending order. Two of them share
+//! bytes only if the maximum forces overlapping ranges into separate requests.
 //!
-//! The bytes of all requests lie back to back in one buffer, which [`Source::read_ranges`] fills. A
-//! source needs no memory of its own for them, and the buffer can belong to the caller. No other
-//! module coalesces ranges: plans use this one for the bytes of a read, and object stores for the
-//! bytes that are neither cached nor in flight.
+//! The bytes of all requests lie back to back in one buffer, which [`Source::read_ranges`] fills.
+//! So a source needs no memory of its own, and the caller can provide the buffer. No other module
+//! coalesces ranges: plans use this one for the bytes of a read, and object stores for the bytes
+//! that are neither cached nor in flight.
 //!
 //! [`Source::read_ranges`]: super::Source::read_ranges
 
@@ -32,10 +32,11 @@ pub struct CoalesceConfig {
     /// The maximum gap between two ranges that one request fetches. The latency of a request times
     /// the throughput of the source is a good value.
     pub gap_bytes: u64,
-    /// The maximum length of a request for several ranges. A longer range is one request.
+    /// The maximum length of a request for several ranges. A longer range gets a request of its
+    /// own.
     pub max_request_bytes: u64,
     /// The maximum number of requests in flight for one read. If it is 1, long ranges of raw values
-    /// are read straight to their destination by
+    /// are read straight to their destination with
     /// [`Source::read_exact_at`](super::Source::read_exact_at).
     pub max_in_flight: usize,
 }
@@ -43,12 +44,12 @@ pub struct CoalesceConfig {
 impl CoalesceConfig {
     /// For memory: no gap is worth reading.
     pub const MEMORY: Self = Self { gap_bytes: 0, max_request_bytes: 256 << 10, max_in_flight: 1 };
-    /// For files on a local disk, read by one system call after the other. Copying a page of 4 KiB
+    /// For files on a local disk, read with one system call after another. Copying a page of 4 KiB
     /// from the page cache takes less time than a system call, and 256 KiB stay in the L2 cache
     /// until they are decoded.
     pub const LOCAL_FILE: Self = Self { gap_bytes: 4 << 10, max_request_bytes: 256 << 10, max_in_flight: 1 };
-    /// For files on a network file system, from which the system fetches many ranges at the same
-    /// time. At 64 MB/s, reading a gap of 64 KiB takes as long as a round trip of 1 ms.
+    /// For files on a network file system, where the system fetches many ranges at the same time.
+    /// At 64 MB/s, reading a gap of 64 KiB takes as long as a round trip of 1 ms.
     pub const NETWORK_FILE: Self = Self { gap_bytes: 64 << 10, max_request_bytes: 1 << 20, max_in_flight: 16 };
     /// For object stores in the same region. At 20 ms, 50 MB/s and 16 requests in flight, reading a
     /// gap of 64 KiB takes as long as another request.
@@ -67,7 +68,7 @@ impl Default for CoalesceConfig {
 }
 
 /// Requests in ascending order of offset, and the ranges that each of them fetches. Reuses its
-/// memory: refilling it with as many ranges allocates nothing.
+/// memory: refilling it with no more ranges than before allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
     /// Ranges with their tags, in ascending order of offset.
@@ -78,8 +79,8 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Coalesces ranges into requests. Each range has a tag of the caller's choice. Empty ranges
-    /// are left out. Cost: one pass; ranges that do not ascend are sorted first.
+    /// Coalesces ranges into requests. Each range has a tag of the caller's choice. Omits empty
+    /// ranges. Cost: one pass; ranges that are not in ascending order are sorted first.
     pub fn fill(&mut self, needed: impl Iterator<Item = (Range<u64>, usize)>, config: &CoalesceConfig) -> Result<()> {
         self.needed.clear();
         self.requests.clear();
@@ -130,7 +131,7 @@ pub fn range_length(range: &Range<u64>) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
-/// Returns the bytes of a range, out of the `bytes` of a request that starts at `start`.
+/// Returns the bytes of a range, given the `bytes` of a request that starts at `start`.
 #[inline]
 pub(crate) fn bytes_of<'a>(start: u64, bytes: &'a [u8], range: &Range<u64>) -> &'a [u8] {
     let at = |offset: u64| range_length(&(start..offset));

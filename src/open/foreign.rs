@@ -1,16 +1,17 @@
-//! Recognizes other file formats by their first bytes, and explains paths that lead to no file.
+//! Recognizes other file formats by their first bytes, and explains why a path cannot be opened as
+//! a file.
 //!
 //! Someone who opens the wrong file learns more from "is a Parquet file" than from a bad magic
-//! number. Placeholders get advice, too: a Git LFS pointer, the error page of a failed download, or
-//! a URL that no backend reads.
+//! number. Placeholders and URLs get advice, too: a Git LFS pointer, the error page of a failed
+//! download, or a URL that no backend supports.
 
 #[cfg(feature = "import")]
 use crate::Error;
 use std::io;
 use std::path::Path;
 
-/// Offset, magic bytes and description of each format. A magic that extends another one comes
-/// first.
+/// Offset, magic bytes and description of each format. If one magic is a prefix of another, the
+/// longer one comes first.
 const KNOWN: [(usize, &[u8], &str); 44] = [
     (0, b"version https://git-lfs.github.com/spec/", GIT_LFS),
     (0, b"PAR1", "a Parquet file"),
@@ -62,7 +63,7 @@ const PICKLE: &str = "a Python pickle";
 const GIT_LFS: &str = "a Git LFS pointer, not the data; run \"git lfs pull\" in the clone";
 const HTML: &str = "an HTML page, not the data; the host may require a login, or the address may name a web page";
 
-/// Replaces a "not found" error by an explanation if the path is a URL that cannot be read.
+/// Replaces a "not found" error with an explanation if the path is a URL that cannot be read.
 pub fn explain_missing(path: &Path, error: io::Error) -> io::Error {
     let Some((scheme, rest)) = path.to_str().and_then(|text| text.split_once("://")) else { return error };
     // a single letter is a Windows drive
@@ -89,7 +90,7 @@ pub fn explain_missing(path: &Path, error: io::Error) -> io::Error {
 #[cfg(feature = "import")]
 pub(crate) const FIRST_BYTES: usize = 512;
 
-/// Describes a file by its first bytes. The result completes the phrase "the file is".
+/// Describes a file, given its first bytes. The result completes the phrase "the file is".
 pub(crate) fn kind(first: &[u8]) -> Option<&'static str> {
     let of = |&&(at, magic, _): &&(usize, &[u8], &str)| first.get(at..).is_some_and(|rest| rest.starts_with(magic));
     let is_of_gzip = first.starts_with(b"\x1f\x8b");
@@ -97,7 +98,7 @@ pub(crate) fn kind(first: &[u8]) -> Option<&'static str> {
     known.or_else(|| text_kind(first))
 }
 
-/// Describes a file that stands in for the data, such as the result of a failed download.
+/// Describes a file that stands in for the real data, such as the result of a failed download.
 #[cfg(feature = "import")]
 pub(crate) fn placeholder(first: &[u8]) -> Option<&'static str> {
     kind(first).filter(|what| [GIT_LFS, HTML].contains(what))
@@ -128,8 +129,8 @@ fn text_kind(first: &[u8]) -> Option<&'static str> {
 #[cfg(feature = "import")]
 const SHOWN: usize = 8;
 
-/// Returns the error for a file that starts with these bytes, and `accepted` is the list of formats
-/// that would do.
+/// Returns the error for a file that starts with these bytes. `accepted` lists the formats that are
+/// accepted.
 #[cfg(feature = "import")]
 pub(crate) fn unknown(first: &[u8], accepted: &str) -> Error {
     if first.is_empty() {
@@ -169,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn files_are_recognised() {
+    fn files_are_recognized() {
         for (first, expected) in [
             (&b"version https://git-lfs.github.com/spec/v1\noid"[..], Some(GIT_LFS)),
             (b"<!DOCTYPE html><html>", Some(HTML)),

@@ -1,12 +1,13 @@
 //! Scans a file for region headers at multiples of 64, without following any offset in the file.
 //!
-//! Two searches need this: opening looks for the last trailer, backwards from the end; salvage and
-//! verification look for the next region, forwards. A candidate is 64 bytes that start with the
-//! magic of a region. Few other bytes do, so checking the CRC of each candidate is cheap.
+//! Two searches need this: opening scans backwards from the end for the last trailer; salvage and
+//! verification scan forwards for the next region. A candidate is 64 bytes that start with the
+//! magic of a region. Few other bytes start that way, so checking the CRC of every candidate is
+//! cheap.
 //!
 //! No byte is read twice. A scan keeps the block it read last in a [`Window`] and examines the rest
 //! of that block before it reads another. Blocks start small and grow, because the first header
-//! examined is usually the one. To skip unreadable sectors, forward blocks end at a sector
+//! examined is usually the right one. To skip unreadable sectors, forward blocks end at a sector
 //! boundary, and a block that fails is read again one sector at a time.
 
 use super::source::{Source, fetch, slice};
@@ -14,15 +15,15 @@ use crate::bytes::le::u64_of;
 use crate::format::region::{HEADER_BYTES, HEADER_LEN, RegionKind};
 use crate::{Error, ErrorKind, Result};
 
-/// The smallest unit that a disk reads.
+/// The smallest unit that a disk reads, in bytes.
 const SECTOR: u64 = 4 << 10;
 
 /// The sizes in bytes of the blocks that a scan reads, unless the file is in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct BlockSizes {
-    /// The first block: 64 if the first header examined is probably the one.
+    /// The first block: 64 if the first header examined is probably the right one.
     pub first: u64,
-    /// The second block. After it, sizes double.
+    /// The second block. Each block after it is twice as large.
     pub second: u64,
     /// The largest block.
     pub largest: u64,
@@ -41,9 +42,10 @@ pub(crate) struct Candidate<'b> {
     pub bytes: &'b [u8; HEADER_BYTES],
 }
 
-/// A scan for headers. It keeps the block it read last.
+/// A scan for headers. Keeps the block it read last.
 ///
-/// Cost: one pass over the scanned bytes. Memory: the largest block; none if the file is in memory.
+/// Cost: one pass over the scanned bytes, and memory for the largest block, or none if the file is
+/// in memory.
 pub(crate) struct HeaderScan<'a> {
     source: &'a dyn Source,
     sizes: BlockSizes,
@@ -68,8 +70,8 @@ impl<'a> HeaderScan<'a> {
         self.window.until(self.source, start, end)
     }
 
-    /// Returns the first `Some` of `accept`, called with the candidates from `from`, a multiple of
-    /// 64, to `end`.
+    /// Calls `accept` with the candidates from `from`, a multiple of 64, to `end`, and returns the
+    /// first `Some`.
     pub(crate) fn first<T>(
         &mut self,
         from: u64,
@@ -79,8 +81,8 @@ impl<'a> HeaderScan<'a> {
         let mut at = from;
         let mut block_bytes = self.sizes.first;
         while at.saturating_add(HEADER_LEN) <= end {
-            // blocks end at a sector boundary, so an unreadable sector costs no bytes of its
-            // neighbours
+            // blocks end at a sector boundary, so an unreadable sector does not cost bytes of its
+            // neighbors
             let length = if block_bytes < SECTOR { block_bytes } else { block_bytes - at % SECTOR };
             let buffered = self.window.bytes_from(at) & !(HEADER_LEN - 1);
             let length = if buffered > 0 { buffered } else { length }.min(end - at) & !(HEADER_LEN - 1);
@@ -104,8 +106,8 @@ impl<'a> HeaderScan<'a> {
         Ok(None)
     }
 
-    /// Returns the first `Some` of `accept`, called with the candidates from `end` back to `from`.
-    /// Both are multiples of 64.
+    /// Calls `accept` with the candidates from `end` back to `from`, both multiples of 64, and
+    /// returns the first `Some`.
     pub(crate) fn last<T>(
         &mut self,
         from: u64,
@@ -162,7 +164,7 @@ impl Window {
         self.get(start, length).ok_or_else(|| Error::internal("the scan window lacks bytes that were just read"))
     }
 
-    /// Returns the number of bytes in the window from `start` on.
+    /// Returns the number of bytes in the window at and after `start`.
     fn bytes_from(&self, start: u64) -> u64 {
         if start < self.start { 0 } else { self.end().saturating_sub(start) }
     }
@@ -190,8 +192,8 @@ mod tests {
     use std::io;
     use std::sync::Mutex;
 
-    /// A file read by position that records its reads. If `bad_sectors` is set, sector 1 cannot be
-    /// read.
+    /// A file that is not in memory, and records its reads. If `bad_sectors` is set, sector 1
+    /// cannot be read.
     struct Disk {
         bytes: Vec<u8>,
         bad_sectors: bool,

@@ -1,9 +1,10 @@
-//! Tells whether two paths or open files are the same file.
+//! Determines whether two paths or open files are the same file.
 //!
-//! An output that is also an input would be lost, or read while it is written. Paths cannot exclude
-//! that: a hard link, a symbolic link or `./` leads to the same file. So files are compared by
-//! device and inode, or the system's equivalent. A file that does not exist yet, and anything but a
-//! regular file, has no identity and equals no other.
+//! An output that is also an input would be lost, or read while it is written. Comparing paths
+//! cannot prevent that: a hard link, a symbolic link or `./` leads to the same file. So files are
+//! compared by device and inode, or the system's equivalent. A file that does not exist yet does
+//! not have an identity, and neither does anything but a regular file. Both are different from
+//! every other file.
 
 use crate::error::display_path;
 use crate::{Error, Result};
@@ -59,7 +60,7 @@ fn device_and_inode(metadata: &fs::Metadata) -> System {
     (metadata.dev(), metadata.ino())
 }
 
-/// Refuses an `output` that is one of the inputs, which are given with their paths.
+/// Refuses an `output` that is one of the inputs. Each input is given with its path.
 pub(crate) fn refuse_same<'a>(
     output: Option<FileIdentity>,
     path: Option<&Path>,

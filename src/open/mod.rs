@@ -2,16 +2,16 @@
 //! (chapter 10).
 //!
 //! A file is opened from both ends. The header, at the start, states the file id and the schema.
-//! The commit to read is the one whose trailer is the last that is valid together with its footer.
-//! Trailers are searched backwards, for two reasons: a killed writer leaves bytes after its last
-//! commit, and damage to one commit must not hide the commits before it.
+//! The commit to read is the last one whose trailer and footer are both valid. The search for its
+//! trailer runs backwards, for two reasons: a killed writer leaves bytes after its last commit, and
+//! damage to one commit must not hide the commits before it.
 //!
-//! The search is bounded even for hostile files. Footers of one file do not overlap, so the bodies
-//! of all footers examined must not exceed the length of the file. Nothing in a body is used before
-//! its checksum is verified.
+//! The search is bounded even for hostile files. Footers of one file do not overlap, so the total
+//! length of all footers examined must not exceed the length of the file. Nothing in a body is used
+//! before its checksum is verified.
 //!
-//! Two results of a footer are also represented here: the facts of a column, for callers, and the
-//! tables of a file (chapter 4.5), which are read when a chunk first needs them.
+//! This module also represents two things that a footer states: the facts of a column, for callers,
+//! and the tables of a file (chapter 4.5), which are read when a chunk first needs them.
 
 pub(crate) mod coalesce;
 pub(crate) mod foreign;
@@ -85,7 +85,7 @@ pub(crate) fn body(source: &dyn Source, header: &RegionHeader) -> Result<Vec<u8>
     let length = usize::try_from(header.body_bytes).unwrap_or(usize::MAX);
     if let Some(file) = source.as_bytes() {
         let found = source::slice(file, header.body_offset(), length)?;
-        header.check_body(found)?; // before memory is allocated
+        header.check_body(found)?; // before memory is allocated for it
         return memory::copied(found);
     }
     let mut body = Vec::new();
@@ -105,12 +105,12 @@ struct ValidTrailer {
 /// The scan for the last trailer, which is usually the last 64 bytes.
 const TRAILER_BLOCKS: BlockSizes = BlockSizes { first: HEADER_LEN, second: 64 << 10, largest: 64 << 10 };
 
-/// Reads the commit of the last valid trailer (chapter 7.3).
+/// Reads the commit that ends with the last valid trailer (chapter 7.3).
 pub(crate) fn open_last_commit(source: &dyn Source, opened: &FileHeader) -> Result<Commit> {
     let mut first_error = None;
     let mut scan = HeaderScan::new(source, TRAILER_BLOCKS);
     let mut end = source.byte_count() & !(HEADER_LEN - 1);
-    // footers do not overlap, so together they are not longer than the file
+    // footers do not overlap, so their total length is at most the length of the file
     let mut left = source.byte_count();
     let offset_of = |found: Candidate<'_>| (found.kind == RegionKind::Trailer).then_some(found.offset);
     while let Some(offset) = scan.last(HEADER_LEN, end, offset_of)? {
@@ -138,7 +138,7 @@ fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u6
         let message = "the trailer does not directly follow its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
-    // refuses the footer of another file, or of another state of this one
+    // refuses the footer of a different file, or of a different state of this one
     header.check_previous(footer_header.header_crc())?;
     *left = left.checked_sub(footer_header.body_bytes.into()).ok_or_else(|| {
         Error::corrupt("R-2.7", "the footers of damaged trailers overlap").with_offset(footer_header.offset)
@@ -179,16 +179,16 @@ fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ColumnFacts {
-    /// Decoded bytes in all chunks.
+    /// The decoded size of all chunks in bytes.
     pub raw_bytes: u64,
-    /// Stored bytes of all chunks, without their headers.
+    /// The stored size of all chunks in bytes, without their headers.
     pub stored_bytes: u64,
-    /// Null samples.
+    /// The number of null samples.
     pub null_count: u64,
-    /// Chunks.
+    /// The number of chunks.
     pub chunk_count: u64,
-    /// Names of encodings, each with the number of chunks whose values it encodes; 0 if it encodes
-    /// only validity or shape.
+    /// The names of the encodings in use, each with the number of chunks whose values it encodes.
+    /// The number is 0 if it encodes only validity or shape.
     pub encodings: Vec<(String, u64)>,
     /// The effect of the cast, if the column has one.
     pub cast: Option<CastFacts>,
@@ -222,7 +222,7 @@ impl TableSlot {
     /// Shares the table that another slot has loaded for the same entry.
     pub(crate) fn share_from(&self, earlier: &Self) {
         if let Some(zstd_dictionary) = earlier.loaded.get().filter(|_| earlier.entry == self.entry) {
-            let _ = self.loaded.set(zstd_dictionary.clone()); // an error means that it is loaded already
+            let _ = self.loaded.set(zstd_dictionary.clone()); // an error means that it is already loaded
         }
     }
 
@@ -244,7 +244,7 @@ impl TableSlot {
         Ok(self.loaded.get_or_init(|| zstd_dictionary).clone())
     }
 
-    /// Reads the body, and checks and that the header agrees with the footer
+    /// Reads the body. Checks, and that the header agrees with the footer
     ///
     pub(crate) fn body(&self, source: &dyn Source, file_id: FileId) -> Result<Vec<u8>> {
         let header = RegionHeader::parse(&fetch_array(source, self.entry.offset)?, self.entry.offset)?;

@@ -1,12 +1,12 @@
-//! Expands a path pattern to the files and folders that match it.
+//! Expands a path pattern into the files and folders that match it.
 //!
 //! The crate `glob` decides whether a name matches; this module lists the folders. Listing them
-//! with `glob` as well would panic at the first name below the pattern that is not UTF-8, and would
-//! omit such names. Here a name is matched in its displayed form, in which U+FFFD replaces bytes
-//! that are not UTF-8. So `*` and `?` match any bytes, and no file is silently omitted.
+//! with `glob` as well would omit names that are not UTF-8, and would panic at the first one below
+//! the pattern. Here a name is matched in its displayed form, in which U+FFFD replaces bytes that
+//! are not UTF-8. So `*` and `?` match any bytes, and no file is silently omitted.
 //!
-//! `**` follows links to folders, but not into a folder that its path has already passed through,
-//! so loops of links end.
+//! `**` follows links to folders, but not into a folder that the path has already passed through,
+//! so cycles of links terminate.
 
 use crate::{Error, Result};
 use glob::{MatchOptions, Pattern};
@@ -17,7 +17,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// The rules of a shell: `*` does not match hidden names.
+/// Shell rules: `*` does not match hidden names.
 pub(crate) const SHELL_OPTIONS: MatchOptions =
     MatchOptions { case_sensitive: true, require_literal_separator: true, require_literal_leading_dot: true };
 
@@ -40,7 +40,7 @@ pub fn paths_matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let only_folders = pattern.as_os_str().as_encoded_bytes().ends_with(b"/");
     let mut found = Vec::new();
     let mut todo = vec![Step { path: start, segment: 0, through: None }];
-    // with several `**`, the same path is reached in several ways
+    // with several `**`, the same path can be reached in several ways
     let mut done = HashSet::new();
     while let Some(step) = todo.pop() {
         if !done.insert((step.path.clone(), step.segment)) {
@@ -243,7 +243,7 @@ mod tests {
         ] {
             assert_eq!(matching(tree.path(), pattern), expected, "{pattern}");
         }
-        // there are millions of paths through 60 folders
+        // there are millions of ways through 60 folders
         let tree = tempfile::tempdir().unwrap();
         let deepest = (0..60).fold(tree.path().to_path_buf(), |path, _| path.join("a"));
         fs::create_dir_all(deepest).unwrap();
@@ -257,7 +257,7 @@ mod tests {
         }
     }
 
-    /// A link to itself stands for a folder that cannot be searched, because tests may run as root.
+    /// Uses a link to itself as the folder that cannot be searched, because tests may run as root.
     #[cfg(unix)]
     #[test]
     fn what_cannot_be_searched_is_an_error() {

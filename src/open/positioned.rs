@@ -1,9 +1,10 @@
-//! Local and network files, read by position.
+//! Local and network files, read with positional reads (`pread`).
 //!
-//! Each read is one system call with its own offset. So threads share a file without a lock, and
-//! truncation by another process gives an ordinary error instead of a signal, as it would with a
-//! map. Systems differ in what they offer: reads at an offset, hints, the kind of the file system.
-//! The functions for each system are below; a missing hint does nothing.
+//! Each read is one system call with its own offset. So threads share a file without a lock. If
+//! another process truncates the file, a read returns an ordinary error, whereas a map would raise
+//! a signal. Systems differ in how they read at an offset, take hints and report the kind of file
+//! system. The functions for each system are below; where a system lacks a hint, its function does
+//! nothing.
 //!
 //! Only regular files are accepted. Anything else has no length, and opening a pipe without a
 //! writer blocks forever.
@@ -23,7 +24,7 @@ use std::path::Path;
 /// A file that is read with `pread`: no mapping, no file position, no locks. If another process
 /// truncates it while it is open, reads return an ordinary error.
 ///
-/// If the file is on a network, all ranges of a read are prefetched before the first is waited for,
+/// If the file is on a network, all ranges of a read are prefetched before the first one is read,
 /// so the system fetches them at the same time.
 #[derive(Debug)]
 pub struct PositionedFile {
@@ -59,7 +60,7 @@ impl PositionedFile {
 }
 
 /// Returns the default number of files that a reader of many files keeps open: half of the
-/// process's limit, at most 256. The rest is for everything else.
+/// process's limit, at most 256. The remaining half is for everything else.
 pub fn default_open_files() -> usize {
     (open_file_limit() / 2).clamp(1, 256)
 }
@@ -70,7 +71,7 @@ fn open_file_limit() -> usize {
     getrlimit(Resource::Nofile).current.and_then(|limit| limit.try_into().ok()).unwrap_or(usize::MAX)
 }
 
-/// By default, a macOS process may have 256 open files.
+/// The default limit of open files of a macOS process is 256.
 #[cfg(not(target_os = "linux"))]
 fn open_file_limit() -> usize {
     if cfg!(target_os = "macos") { 256 } else { 512 }
@@ -190,7 +191,7 @@ mod network {
     ];
 
     pub(super) fn has(found: &StatFs) -> bool {
-        TYPES.contains(&(found.f_type as u32)) // types have 32 bits on every system
+        TYPES.contains(&(found.f_type as u32)) // magic numbers have 32 bits on every system
     }
 }
 
@@ -198,7 +199,7 @@ mod network {
 fn will_need(file: &File, range: &Range<u64>) {
     use rustix::fs::{Advice, fadvise};
     if let Some(length) = NonZeroU64::new(range.end.saturating_sub(range.start)) {
-        // only a hint: if it is refused, reading still works
+        // only a hint: reading works without it
         let _ = fadvise(file, range.start, Some(length), Advice::WillNeed);
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! A [`Source`] answers reads at any offset, from many threads at once. Readers depend on nothing
 //! else, so they work on memory, maps, files and objects in a store. Two methods are required. The
-//! others have defaults and let a source be faster: coalescing, direct access to memory, hints, the
-//! identity of the file.
+//! others have defaults and make a source faster or safer: coalescing, direct access to memory,
+//! hints, the identity of the file.
 //!
-//! Whether the bytes are in memory decides how a structure is read: borrowed in place, or copied to
-//! a buffer. [`FileBytes`] asks the source once. Its functions refuse bytes outside the file
-//! before they allocate memory. [`FirstBytes`] cuts another source off at an earlier
-//! commit.
+//! If the bytes are in memory, a structure is borrowed in place; otherwise it is read into a
+//! buffer. [`FileBytes`] asks the source only once which case applies. Its functions refuse bytes
+//! outside the file before they allocate memory. [`FirstBytes`] truncates another source at
+//! an earlier commit.
 
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError, range_length};
@@ -37,14 +37,14 @@ pub trait Source: Send + Sync {
         CoalesceConfig::MEMORY
     }
 
-    /// Reads many ranges into `out`, one after the other without gaps. `out` is as long as all of
-    /// them together. No range is empty, and all end inside the file.
+    /// Reads many ranges into `out`, one after another without gaps. The length of `out` is their
+    /// total length. No range is empty, and all end inside the file.
     ///
     /// The ranges are already coalesced. An implementation reads up to
     /// [`CoalesceConfig::max_in_flight`] of them at the same time. If one fails, all ranges before
     /// it have been read.
     ///
-    /// Default: reads one range after the other with [`Source::read_exact_at`].
+    /// Default: reads one range after another with [`Source::read_exact_at`].
     fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> std::result::Result<(), RangeError> {
         read_each(self, ranges, out)
     }
@@ -55,12 +55,12 @@ pub trait Source: Send + Sync {
         None
     }
 
-    /// Reads ranges as [`Source::read_ranges`] does, into memory that is long enough, and returns
-    /// that memory. The ranges start and end at multiples of [`Source::alignment`], or end with the
-    /// file.
+    /// Reads ranges like [`Source::read_ranges`], into memory that is large enough, and returns
+    /// that memory. Each range starts at a multiple of [`Source::alignment`], and ends at one or at
+    /// the end of the file.
     ///
-    /// Default: calls [`Source::read_ranges`]. A source whose reads can be neither stopped nor
-    /// waited for leaks the memory and returns `None`.
+    /// Default: calls [`Source::read_ranges`]. If reads can be neither stopped nor waited for, a
+    /// source leaks the memory and returns `None`.
     fn read_to_memory(
         &self,
         ranges: &[Range<u64>],
@@ -74,7 +74,7 @@ pub trait Source: Send + Sync {
         (Some(memory), read)
     }
 
-    /// Hints that these ranges will be read soon, and returns at once. A source starts to read all
+    /// Hints that these ranges will be read soon, and returns at once. A source starts reading all
     /// of them at the same time. Errors are reported when the ranges are read. Default: does
     /// nothing.
     fn prefetch(&self, _ranges: &[Range<u64>]) {}
@@ -90,7 +90,7 @@ pub trait Source: Send + Sync {
     }
 }
 
-/// Memory of the caller to read into, such as pinned memory that a device copies from.
+/// Caller-owned memory to read into, such as pinned memory from which a device copies.
 ///
 /// The memory that [`ReadMemory::bytes_mut`] returns must not move until the next call of a method
 /// of this trait, because the system writes to it in the meantime.
@@ -105,7 +105,7 @@ pub trait ReadMemory: Send + Sync {
     fn reserve(&mut self, used: usize, bytes: usize) -> Result<()>;
 }
 
-/// Reads one range after the other, as [`Source::read_ranges`] does by default.
+/// Reads one range after another: the default of [`Source::read_ranges`].
 pub(super) fn read_each<S: Source + ?Sized>(
     source: &S,
     ranges: &[Range<u64>],
@@ -120,7 +120,7 @@ pub(super) fn read_each<S: Source + ?Sized>(
     Ok(())
 }
 
-/// A file in memory: a `Vec<u8>`, an `Arc<[u8]>`, a `&[u8]`, or a memory map of the caller.
+/// A file in memory: a `Vec<u8>`, an `Arc<[u8]>`, a `&[u8]`, or a caller's memory map.
 #[derive(Clone, Debug)]
 pub struct InMemory<B>(pub B);
 
@@ -188,7 +188,7 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     }
 }
 
-/// The bytes of a file. Asks the source only once, by a virtual call, whether they are in memory.
+/// The bytes of a file. Asks the source only once, with a virtual call, whether they are in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct FileBytes<'a> {
     source: &'a dyn Source,
@@ -207,7 +207,7 @@ impl<'a> FileBytes<'a> {
         self.memory
     }
 
-    /// Returns a structure of `N` bytes at `offset`.
+    /// Returns the `N` bytes at `offset`.
     #[inline]
     pub(crate) fn array<const N: usize>(self, offset: u64) -> Result<[u8; N]> {
         if let Some(bytes) = self.memory {
@@ -233,7 +233,7 @@ impl<'a> FileBytes<'a> {
     }
 }
 
-/// Returns `length` bytes at `offset`, as [`FileBytes::get`] does.
+/// Returns `length` bytes at `offset`, like [`FileBytes::get`].
 pub(crate) fn fetch<'a>(
     source: &'a dyn Source,
     offset: u64,
@@ -243,7 +243,7 @@ pub(crate) fn fetch<'a>(
     FileBytes::of(source).get(offset, length, buffer)
 }
 
-/// Returns a structure of `N` bytes at `offset`.
+/// Returns the `N` bytes at `offset`.
 pub(crate) fn fetch_array<const N: usize>(source: &dyn Source, offset: u64) -> Result<[u8; N]> {
     FileBytes::of(source).array(offset)
 }
@@ -260,7 +260,7 @@ pub(crate) fn read(source: &dyn Source, offset: u64, out: &mut [u8]) -> Result<(
     source.read_exact_at(offset, out).map_err(|error| read_error(error, offset))
 }
 
-/// Returns the error of a read at `offset`.
+/// Returns the error for a read at `offset`.
 pub(crate) fn read_error(error: io::Error, offset: u64) -> Error {
     let operation = match error.kind() {
         io::ErrorKind::UnexpectedEof => "reading: the file is shorter than when it was opened",
@@ -295,7 +295,7 @@ pub(crate) struct FirstBytes {
 }
 
 impl FirstBytes {
-    /// Returns at most the first `bytes` bytes of `source`.
+    /// Limits `source` to its first `bytes` bytes.
     pub(crate) fn new(source: Arc<dyn Source>, bytes: u64) -> Self {
         let bytes = bytes.min(source.byte_count());
         Self { source, bytes }
@@ -305,7 +305,7 @@ impl FirstBytes {
         offset.checked_add(u64_of(length)).is_some_and(|end| end <= self.bytes)
     }
 
-    /// Returns the ranges before the first that ends outside, and the error for that one.
+    /// Returns the ranges before the first one that ends outside, and the error for that one.
     fn inside<'a>(&self, ranges: &'a [Range<u64>]) -> (&'a [Range<u64>], std::result::Result<(), RangeError>) {
         match ranges.iter().position(|range| range.end > self.bytes) {
             Some(range) => {

@@ -1,10 +1,10 @@
-//! Column buffers: samples side by side, in memory that is reused.
+//! Column buffers: contiguous samples of one column, in memory that is reused.
 //!
 //! A buffer has the layout of Arrow: values and, where they vary, offsets, extents and a validity
-//! bitmap; for a nested column also the lists of each level. It has three sources: readers fill it
-//! from a file, [`ColumnBuffer::fill`] from memory, and [`ColumnBuffer::join`] from other buffers,
-//! for a batch whose samples come from several files. A call that fails leaves the buffer empty, so
-//! stale samples are never mistaken for new ones.
+//! bitmap; for a nested column also the lists of each level. Readers fill it from a file,
+//! [`ColumnBuffer::fill`] fills it from memory, and [`ColumnBuffer::join`] from other buffers, for
+//! a batch whose samples come from several files. A call that fails leaves the buffer empty, so
+//! stale samples cannot be mistaken for new ones.
 
 use super::sample::check_type;
 use crate::batch::{ColumnBatch, ListBuffer, push_bit};
@@ -17,11 +17,11 @@ use crate::format::{ColumnSchema, DType, Shape};
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Samples of one column side by side, in the order of the request. The next call that fills the
+/// Contiguous samples of one column, in the order of the request. The next call that fills the
 /// buffer reuses its memory. A call that fails leaves it empty.
 ///
-/// For a nested column, [`ColumnBuffer::lists`] has the lists. Values, offsets, extents and nulls
-/// describe the items.
+/// For a nested column, [`ColumnBuffer::lists`] returns the lists; values, offsets, extents and
+/// nulls describe the items.
 #[derive(Clone, Debug)]
 pub struct ColumnBuffer {
     dtype: DType,
@@ -58,7 +58,7 @@ impl ColumnBuffer {
         }
     }
 
-    /// Empties the buffer for `sample_count` samples of a column, none of them null. The lists and
+    /// Prepares the buffer for `sample_count` samples of a column, none of them null. The lists and
     /// items of a nested column are added later.
     pub(in crate::read) fn begin(&mut self, column: &ColumnSchema, sample_count: usize) -> Result<()> {
         self.begin_lists(column.levels.len())?;
@@ -120,7 +120,7 @@ impl ColumnBuffer {
     }
 
     /// Fills the buffer with samples in memory, as a reader does from a file. Values have the type
-    /// of the column, even if it has a cast. This is the inverse of [`ColumnBuffer::as_batch`].
+    /// of the column even if it has a cast. This is the inverse of [`ColumnBuffer::as_batch`].
     ///
     /// Fails if the batch does not fit the column.
     pub fn fill(&mut self, column: &ColumnSchema, batch: &ColumnBatch<'_>) -> Result<()> {
@@ -187,20 +187,20 @@ impl ColumnBuffer {
         &self.shape
     }
 
-    /// Returns the elements of all items, one after the other, as bytes in memory order.
+    /// Returns the elements of all items, one after another, as bytes in memory order.
     pub fn bytes(&self) -> &[u8] {
         self.values.as_slice()
     }
 
-    /// Returns the elements of all items for changes in place, such as a normalization. Text that
-    /// is no longer UTF-8 is refused when it is pushed or exported.
+    /// Returns the elements of all items mutably, for changes in place such as a normalization.
+    /// Text that is no longer UTF-8 is refused when it is pushed or exported.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         self.values.as_mut_slice()
     }
 
-    /// Returns the elements of all items, one after the other: for a fixed shape a tensor with the
-    /// item as its first dimension. Fails if `T` is not the column's type (bools, bytes and text
-    /// are `u8`).
+    /// Returns the elements of all items, one after another. For a fixed shape, they form a tensor
+    /// whose first dimension is the item. Fails if `T` is not the column's type (bools, bytes and
+    /// text are `u8`).
     pub fn values<T: Element>(&self) -> Result<&[T]> {
         check_type::<T>(self.dtype)?;
         pod::as_elements(self.bytes()).ok_or_else(|| Error::bad_argument("the buffer was filled from another column"))
@@ -219,20 +219,20 @@ impl ColumnBuffer {
     }
 
     /// Returns Arrow's validity bitmap: bit `i % 8` (0 is the least significant) of byte `i / 8` is
-    /// 0 if item `i` is null. `None` if no item is null. For samples that are lists, see
-    /// [`ListBuffer::validity`].
+    /// 0 if item `i` is null. `None` if no item is null. For nulls among samples that are lists,
+    /// see [`ListBuffer::validity`].
     pub fn validity(&self) -> Option<&[u8]> {
         (self.null_count > 0).then_some(self.validity.as_slice())
     }
 
-    /// Returns the number of null items. For samples that are lists, see
+    /// Returns the number of null items. For nulls among samples that are lists, see
     /// [`ListBuffer::null_count`].
     pub fn null_count(&self) -> usize {
         self.null_count
     }
 
     /// Returns whether item `i` of the buffer is null; `false` if there is no such item. For sample
-    /// `i` of a nested column, call [`ListBuffer::is_null`] of the first of
+    /// `i` of a nested column, call [`ListBuffer::is_null`] on the first of the
     /// [`ColumnBuffer::lists`].
     pub fn is_null(&self, i: usize) -> bool {
         i < self.item_count && self.null_count > 0 && !bit(&self.validity, i)
@@ -247,7 +247,8 @@ impl ColumnBuffer {
     }
 
     /// Returns the byte offset in [`ColumnBuffer::bytes`] at which the values of the sample at
-    /// `position` start; for the number of samples, the end of the last. `None` beyond that.
+    /// `position` start; if `position` is the number of samples, the end of the last. `None` beyond
+    /// that.
     pub fn value_start(&self, position: usize) -> Option<usize> {
         let at = |offsets: &[u64], entry: usize| usize::try_from(*offsets.get(entry)?).ok();
         let item = self.levels.iter().try_fold(position, |entry, lists| at(lists.offsets(), entry))?;
@@ -261,7 +262,8 @@ impl ColumnBuffer {
         elements.checked_mul(self.dtype.element_bytes())
     }
 
-    /// Returns the position of the sample that contains byte `byte` of [`ColumnBuffer::bytes`].
+    /// Returns the position of the sample that contains byte number `byte` of
+    /// [`ColumnBuffer::bytes`].
     pub(in crate::read) fn position_of_byte(&self, byte: usize) -> usize {
         // the first offset is 0, and empty entries end where they start
         let entry_with =
@@ -274,7 +276,7 @@ impl ColumnBuffer {
     }
 
     /// Returns the samples as a batch for a writer, with their lists if the column is nested. A
-    /// column with a cast does not take it: there, a writer expects values of the source type.
+    /// column with a cast does not accept it, because its writer expects values of the source type.
     pub fn as_batch(&self) -> ColumnBatch<'_> {
         let batch = ColumnBatch::from_bytes(self.dtype, self.item_count, &self.extents, self.bytes());
         let batch = if self.levels.is_empty() { batch } else { batch.in_buffers(&self.levels) };
@@ -288,8 +290,8 @@ impl ColumnBuffer {
     /// and an index in it. `None` is a null sample. Samples without values, which
     /// [`visit_blocks`](crate::stages::Decoder::visit_blocks) returns, add no values.
     ///
-    /// Fails if a buffer has another type or shape, or lacks the sample; then this buffer is empty.
-    /// Cost: a copy of the samples. Allocates nothing once warmed up.
+    /// Fails if a buffer has a different type or shape, or lacks the sample; then this buffer is
+    /// empty. Cost: a copy of the samples. Allocates nothing once warmed up.
     pub fn join<'b>(
         &mut self,
         column: &ColumnSchema,
@@ -316,7 +318,7 @@ impl ColumnBuffer {
             }
         }
         if let Some(last) = self.validity.last_mut().filter(|_| !layout.is_nested()) {
-            // bits after the samples are set, as in every buffer
+            // the bits after the last item are set, as in every buffer
             let used = self.item_count % 8;
             *last |= if used == 0 { 0 } else { u8::MAX << used };
         }

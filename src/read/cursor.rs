@@ -1,14 +1,15 @@
 //! Cursors: read samples of any encoding, from one column or from several.
 //!
 //! A cursor reads one sample at a time and keeps the chunk of the last one open, so that the next
-//! sample of the same chunk needs no lookup. Each read chooses between two ways: decode only the
-//! sample, or decode the whole chunk and cache it for the samples that follow. The whole chunk pays
-//! if samples are read in order, or once enough of it has been decoded sample by sample
+//! sample of the same chunk needs no lookup. Each read has two options: decode only the sample, or
+//! decode the whole chunk and cache it for the samples that follow. Decoding the whole chunk is
+//! worthwhile if samples are read in order, or once enough of it has been decoded sample by sample
 //! ([`should_decode_whole`]).
 //!
-//! Single samples bypass the plan, which would take 50 ns more (docs/src/contributing.md). Many
-//! samples use it: gathers and ranges plan their chunks, fetch the bytes together, and end in
-//! slices or buffers. [`Rows`] is a set of cursors whose columns are fetched as one request.
+//! Single samples are read without a plan, which would take 50 ns more (docs/src/benchmarks.md,
+//! "Reads without a plan"). Gathers and ranges use one: they plan their chunks, fetch the bytes
+//! together, and fill slices or buffers. [`Rows`] is a set of cursors whose columns are fetched
+//! together.
 //!
 //! [`should_decode_whole`]: crate::read::chunk::open_chunk::should_decode_whole
 
@@ -34,13 +35,13 @@ use std::sync::Arc;
 /// Consecutive reads from one chunk decode it once, and a warmed-up cursor allocates nothing.
 ///
 /// Samples contain the stored elements, not their logical values: 150 for a decimal of 1.50.
-/// [`LogicalType::of`](crate::LogicalType::of) returns the meaning.
+/// [`LogicalType::of`](crate::LogicalType::of) returns the logical type.
 ///
-/// The name of a method states its destination: `*_slice` a slice of the column's type; `*_bytes` a
-/// slice of bytes, for types that are known only at run time; `*_into` a [`ColumnBuffer`], which
-/// also takes ragged and nested samples and marks nulls.
+/// The suffix of a method states its destination: `*_slice` is a slice of the column's type;
+/// `*_bytes` a slice of bytes, for types that are known only at run time; `*_into` a
+/// [`ColumnBuffer`], which also takes ragged and nested samples and marks nulls.
 ///
-/// A cursor belongs to one thread; get one for each from [`Column::cursor`](crate::Column::cursor).
+/// Each thread needs its own cursor, from [`Column::cursor`](crate::Column::cursor).
 pub struct Cursor {
     pub(in crate::read) gatherer: Gatherer,
     request: RequestScratch,
@@ -58,7 +59,7 @@ impl Cursor {
     }
 
     /// Returns sample `i`, borrowed from the file if it is stored raw in memory, otherwise from
-    /// this cursor. Fails if the column is nested: use [`Cursor::read_list`].
+    /// this cursor. Fails if the column is nested; use [`Cursor::read_list`] for that.
     ///
     /// Cost: a bounds check if the sample is in the chunk decoded last. Otherwise its chunk is
     /// read, and verified on first touch. The sample is decoded on its own if the encoding allows
@@ -66,12 +67,12 @@ impl Cursor {
     ///
     /// * the sample is more than three quarters of it, but not all of it,
     /// * an eighth of it has been decoded sample by sample, or
-    /// * the chunk read before ends where this one starts: reading in order costs little more than
-    ///   decoding each chunk once.
+    /// * the chunk read before ends where this one starts, so that reading in order costs little
+    ///   more than decoding each chunk once.
     ///
-    /// If the file is read by position, the same rule decides whether to read only the sample from
-    /// a raw chunk. Such a chunk must have been verified before, and be neither nullable nor
-    /// ragged.
+    /// If the file is read with positional reads (`pread`), the same rule decides whether to read
+    /// only the sample from a raw chunk. The chunk must have been verified before, and must be
+    /// neither nullable nor ragged.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
         if self.inner().layout().is_nested() {
             return Err(self.inner().at_sample(nested(), i));
@@ -88,7 +89,7 @@ impl Cursor {
         found.map_err(|error| self.failed(error, i))
     }
 
-    /// Adds the sample to an error. Closes a damaged chunk, because the source may return other
+    /// Adds the sample to an error. Closes a damaged chunk, because the source may return different
     /// bytes next time.
     fn failed(&mut self, error: Error, i: u64) -> Error {
         if error.kind() == ErrorKind::Corrupt {
@@ -97,11 +98,11 @@ impl Cursor {
         self.inner().at_sample(error, i)
     }
 
-    /// Returns sample `i` of a nested column, a list, borrowed as by [`Cursor::read`]. Fails if the
-    /// column is not nested.
+    /// Returns sample `i` of a nested column, a list, borrowed like the result of [`Cursor::read`].
+    /// Fails if the column is not nested.
     ///
-    /// Cost: as [`Cursor::read`], and some steps for each level of lists. Opening a chunk decodes
-    /// the lists of all its samples.
+    /// Cost: same as [`Cursor::read`], plus a few steps for each level of lists. Opening a chunk
+    /// decodes the lists of all its samples.
     pub fn read_list(&mut self, i: u64) -> Result<List<'_>> {
         if !self.inner().layout().is_nested() {
             return Err(self.inner().at_sample(not_nested(), i));
@@ -111,12 +112,12 @@ impl Cursor {
     }
 
     /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if
-    /// the sample is null; then `out` has zeros for a fixed shape and is unchanged for a ragged
-    /// one. Fails if `T` is not the column's type (bools, bytes and text are `u8`), if `out` is too
-    /// short, or if the column is nested; then the content of `out` is unspecified.
+    /// the sample is null; then `out` contains zeros if the shape is fixed, and is unchanged if it
+    /// is ragged. Fails if `T` is not the column's type (bools, bytes and text are `u8`), if `out`
+    /// is too short, or if the column is nested; then the content of `out` is unspecified.
     ///
-    /// Cost: as [`Cursor::read`]. A sample that is read or decoded individually goes straight to
-    /// `out`; any other is copied.
+    /// Cost: same as [`Cursor::read`]. A sample that is read or decoded individually goes straight
+    /// to `out`; any other is copied.
     pub fn read_slice<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
         let result = check_type::<T>(self.inner().schema().dtype)
             .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
@@ -138,7 +139,7 @@ impl Cursor {
             return Err(nested());
         }
         let (is_null, length) = self.copy_sample(i, out)?;
-        // no longer than `out`
+        // `length` is at most the length of `out`
         check_unused_bits(self.inner().layout().dtype, out.get(..length).unwrap_or(&[]))?;
         Ok((!is_null).then_some(length))
     }
@@ -153,7 +154,7 @@ impl Cursor {
         let content = decoder.chunk.content(body);
         content.check_extents(column.layout(), number)?;
         let is_null = content.is_null(number);
-        // below the chunk's sample count
+        // the position is below the chunk's sample count
         let bytes = decoder.chunk.values_range(column, body, &(number..number + 1))?;
         let have = out.len();
         let Some(out) = out.get_mut(..bytes.len()) else {
@@ -171,15 +172,16 @@ impl Cursor {
         Ok((is_null, bytes.len()))
     }
 
-    /// Copies samples `indices`, in this order, to `out`, which must have exactly the length of
-    /// their elements. Indices may repeat. Only for columns of fixed shape that are not nested.
-    /// Nulls become zeros; returns their number. On failure, the content of `out` is unspecified.
+    /// Copies samples `indices`, in this order, to `out`, whose length must be exactly the number
+    /// of their elements. Indices may repeat. Only for columns of fixed shape that are not nested.
+    /// Nulls become zeros. Returns the number of nulls. On failure, the content of `out` is
+    /// unspecified.
     ///
     /// Cost: reads each chunk once. Decodes it once, or only the requested samples, straight to
     /// their destinations, if they are at most three quarters of it and the encoding allows that.
-    /// If the file is read by position, only the samples are read from raw chunks, see
-    /// [`Cursor::read`]. Chunks that have not been read before are prefetched before the first is
-    /// touched.
+    /// With positional reads (`pread`), reads only the samples from raw chunks; see
+    /// [`Cursor::read`]. Prefetches all chunks that have not been read before, before it touches
+    /// the first.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.inner().schema().dtype).map_err(|error| self.inner().in_column(error))?;
         self.gather_bytes(indices, pod::as_bytes_mut(out))
@@ -187,16 +189,16 @@ impl Cursor {
 
     /// Copies samples `indices` to `out`, as bytes in memory order.
     ///
-    /// The equivalent of [`Cursor::gather_slice`] for types that are known only at run time: `out`
-    /// must have exactly the length of the samples in bytes. The shape must be fixed and the column
-    /// not nested. Returns the number of nulls.
+    /// The equivalent of [`Cursor::gather_slice`] for types that are known only at run time: the
+    /// length of `out` must be exactly the size of the samples in bytes. The shape must be fixed
+    /// and the column not nested. Returns the number of nulls.
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.request.tasks.selection.set_samples(indices).map_err(|error| self.inner().in_column(error))?;
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
     }
 
-    /// Copies the samples of a range to `out`, which must have exactly the length of their
-    /// elements, as [`Cursor::gather_slice`] does. Cost: as [`Cursor::range_into`].
+    /// Copies the samples of a range to `out`, whose length must be exactly the number of their
+    /// elements, like [`Cursor::gather_slice`]. Cost: same as [`Cursor::range_into`].
     pub fn range_slice<T: Element>(&mut self, range: Range<u64>, out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.inner().schema().dtype).map_err(|error| self.inner().in_column(error))?;
         self.range_bytes(range, pod::as_bytes_mut(out))
@@ -213,9 +215,10 @@ impl Cursor {
     /// Fills `out` with samples `indices`, in this order. Indices may repeat. On failure, `out` is
     /// empty.
     ///
-    /// Cost: as [`Cursor::gather_slice`]; values of encoded ragged samples are copied once more. In
-    /// a nested column, all values are copied once more, and each list and item takes some steps:
-    /// lengths, nulls and extents are collected by sample, and then laid out level by level.
+    /// Cost: same as [`Cursor::gather_slice`]; values of encoded ragged samples are copied one more
+    /// time. In a nested column, all values are copied one more time, and each list and item takes
+    /// a few steps: lengths, nulls and extents are collected by sample, and then laid out level by
+    /// level.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         let selected = self.request.tasks.selection.set_samples(indices);
         self.gather(selected, out)
@@ -224,8 +227,8 @@ impl Cursor {
     /// Fills `out` with the samples of a range. Fails if the range ends before it starts. On
     /// failure, `out` is empty.
     ///
-    /// Cost: decodes each chunk once, straight to `out` if it lies completely in the range. Of the
-    /// first chunk, only the requested samples are decoded, as in [`Cursor::gather_slice`]. The
+    /// Cost: decodes each chunk once, straight to `out` if it lies completely in the range. From
+    /// the first chunk, only the requested samples are decoded, as in [`Cursor::gather_slice`]. The
     /// last chunk is decoded whole, because the next range usually starts there. A nested column
     /// costs more, as in [`Cursor::gather_into`].
     pub fn range_into(&mut self, range: Range<u64>, out: &mut ColumnBuffer) -> Result<()> {
@@ -233,8 +236,9 @@ impl Cursor {
         self.gather(selected, out)
     }
 
-    /// Fills `out` as [`Cursor::range_into`] does, with request memory that several cursors share.
-    /// It holds fetched bytes, 64 KiB or more, which is too much for each of thousands of columns.
+    /// Fills `out` like [`Cursor::range_into`], with request memory that several cursors share.
+    /// That memory holds fetched bytes, 64 KiB or more, which would be too much for each of
+    /// thousands of columns.
     #[cfg(feature = "arrow")]
     pub(crate) fn range_into_sharing(
         &mut self,
@@ -256,12 +260,12 @@ impl Cursor {
         gathered.map(|_| ()).inspect_err(|_| out.clear())
     }
 
-    /// Opens the chunk of sample `i`, and decodes it whole if that pays. Returns the sample's
-    /// position in it.
+    /// Opens the chunk of sample `i`, and decodes it whole if that is worthwhile. Returns the
+    /// sample's position in it.
     ///
-    /// A chunk that is entered from its predecessor is decoded whole, because samples are read in
-    /// order. If the sample is `copied`, a chunk of one sample is decoded straight to its
-    /// destination.
+    /// If the previous read was in the preceding chunk, the chunk is decoded whole, because samples
+    /// are being read in order. If the sample is `copied`, a chunk of one sample is decoded
+    /// straight to its destination.
     fn go_to(&mut self, i: u64, copied: bool) -> Result<usize> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         column.schema().check_known()?;
@@ -284,7 +288,7 @@ impl Cursor {
         let position = location.position_of(i);
         let samples = location.sample_count();
         if !decoder.chunk.is_at(&location) {
-            let is_whole = requested > 1 && samples > 1; // the block index on its own would be useless
+            let is_whole = requested > 1 && samples > 1; // the block index would be useless on its own
             self.open(&location, i, block_index, is_whole).map_err(|error| in_chunk(error, &location))?;
         }
         let decoder = &mut self.gatherer.decoder;
@@ -364,7 +368,7 @@ impl Cursor {
     }
 
     /// Reads or decodes only sample `i` of the open chunk, unless its values are available. Returns
-    /// whether it did.
+    /// whether it was read or decoded.
     fn decode_sample(&mut self, i: usize) -> Result<bool> {
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
         if decoder.chunk.encoded_bytes().is_none() {
@@ -372,7 +376,7 @@ impl Cursor {
         }
         let Some(location) = decoder.chunk.location().copied() else { return Ok(false) };
         let body = body_of(column, &location, &decoder.cached);
-        // `i` is below the chunk's sample count
+        // `i` is the position is below the chunk's sample count
         let bytes = decoder.chunk.values_range(column, body, &(i..i + 1))?;
         if decoder.chunk.is_unread() {
             sample.resize(bytes.len())?;
@@ -383,19 +387,21 @@ impl Cursor {
         }
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
         let body = body_of(column, &location, &decoder.cached);
-        // bounded by `go_to`: at most three quarters of a chunk, or all of a chunk of one sample
+        // bounded by `go_to` to three quarters of a chunk, or to all of a chunk of one sample
         decoder.chunk.check_length(body, &bytes)?;
         sample.resize(bytes.len())?;
         decoder.chunk.decode_range(column, body, &bytes, sample.as_mut_slice())
     }
 
-    /// Returns sample `i` of the open chunk, a list. `is_decoded` if it was decoded individually.
+    /// Returns sample `i` of the open chunk, a list. `is_decoded` states whether it was decoded
+    /// individually.
     fn list(&self, i: usize, is_decoded: bool) -> Result<List<'_>> {
         let (content, values) = self.cached_sample(i)?;
         List::of_sample(self.inner(), content, i, values, is_decoded.then(|| self.sample.as_slice()))
     }
 
-    /// Returns sample `i` of the open chunk. `is_decoded` if it was decoded individually.
+    /// Returns sample `i` of the open chunk. `is_decoded` states whether it was decoded
+    /// individually.
     fn sample(&self, i: usize, is_decoded: bool) -> Result<Sample<'_>> {
         let inner = self.inner();
         if is_decoded {
@@ -412,7 +418,7 @@ impl Cursor {
     #[inline]
     fn cached_sample(&self, i: usize) -> Result<(Content<'_>, Range<usize>)> {
         let (chunk, body) = (&self.gatherer.decoder.chunk, self.body());
-        // below the chunk's sample count
+        // the position is below the chunk's sample count
         let values = chunk.values_range(self.inner(), body, &(i..i + 1))?;
         Ok((chunk.content(body), values))
     }
@@ -438,7 +444,7 @@ impl AsMut<Gatherer> for Cursor {
     }
 }
 
-/// Reads bytes of the values of a chunk whose samples are read individually.
+/// Reads a range of the values of a chunk whose samples are read individually.
 fn read_values(column: &ColumnInner, location: &ChunkLocation, bytes: &Range<usize>, out: &mut [u8]) -> Result<()> {
     let all = u64_of(column.layout().inner_bytes).saturating_mul(location.entry.sample_count.into());
     let at = location.values_end().saturating_sub(all).checked_add(u64_of(bytes.start));
@@ -453,7 +459,7 @@ fn too_short(need: usize, have: usize, element_bytes: usize) -> Error {
     Error::bad_argument(format!("the sample has {need} elements, but there is room for {have}"))
 }
 
-/// Reads the same samples from several columns of a file by one call. Belongs to one thread.
+/// Reads the same samples from several columns of a file with one call. Each thread needs its own.
 ///
 /// Each call plans the samples of all columns, and then fetches their bytes together.
 pub struct Rows {
@@ -471,14 +477,14 @@ impl Rows {
         &mut self.cursors
     }
 
-    /// Fills one buffer for each column with samples `indices`, see [`Cursor::gather_into`].
+    /// Fills one buffer for each column with samples `indices`; see [`Cursor::gather_into`].
     /// Resizes `out` to the number of columns. On failure, all buffers are empty.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut Vec<ColumnBuffer>) -> Result<()> {
         let selected = self.request.tasks.selection.set_samples(indices);
         self.gather(selected, out)
     }
 
-    /// Fills one buffer for each column with the samples of a range, see [`Cursor::range_into`]. On
+    /// Fills one buffer for each column with the samples of a range; see [`Cursor::range_into`]. On
     /// failure, all buffers are empty.
     pub fn range_into(&mut self, range: Range<u64>, out: &mut Vec<ColumnBuffer>) -> Result<()> {
         let selected = self.request.tasks.selection.set_range(range);

@@ -1,10 +1,9 @@
 //! The lost samples of a damaged file, and what a training job reads instead.
 //!
-//! Losses are ascending ranges, each with the number of intact samples before it. So the questions
-//! of a training job take logarithmic time: is a sample lost, how many are intact, which is the
-//! n-th intact one? A lost sample is refused, skipped or substituted. The substitute depends only
-//! on the index of the lost sample, so all ranks of a job choose the same one without
-//! communicating.
+//! Losses are ascending ranges, each with the number of intact samples before it. So the queries of
+//! a training job take logarithmic time: is a sample lost, how many are intact, which is the n-th
+//! intact one? A lost sample is refused, skipped or substituted. The substitute depends only on the
+//! index of the lost sample, so all ranks of a job choose the same one without communicating.
 
 use crate::{Error, Result};
 use std::ops::Range;
@@ -13,7 +12,7 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Losses {
-    /// The name and the samples of each column, in order.
+    /// The name of each column and its samples, in order.
     pub columns: Vec<(String, LostSamples)>,
 }
 
@@ -51,7 +50,7 @@ pub enum OnLoss {
     /// Omit the lost sample.
     Skip,
     /// Read another sample instead. The choice is the same each time and in every process, so that
-    /// all ranks of a job stay in step.
+    /// all ranks of a job stay in sync.
     Substitute,
 }
 
@@ -59,15 +58,15 @@ pub enum OnLoss {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LostSamples {
     sample_count: u64,
-    /// Ascending; they neither overlap nor touch.
+    /// In ascending order; they neither overlap nor touch.
     ranges: Vec<Range<u64>>,
     /// For each range, the number of intact samples before it.
     intact: Vec<u64>,
 }
 
 impl LostSamples {
-    /// Creates the set of these ranges, which ascend and are not empty. Merges those that overlap
-    /// or touch.
+    /// Creates the set of these ranges, which are in ascending order and not empty. Merges ranges
+    /// that overlap or touch.
     fn new(sample_count: u64, ranges: impl Iterator<Item = Range<u64>>) -> Self {
         let mut lost = Self { sample_count, ..Self::default() };
         for range in ranges {
@@ -83,7 +82,7 @@ impl LostSamples {
         lost
     }
 
-    /// Returns the samples of all these ranges, in any order. No range may be empty.
+    /// Creates the set of these ranges, given in any order. No range may be empty.
     pub(crate) fn of_ranges(sample_count: u64, mut ranges: Vec<Range<u64>>) -> Self {
         ranges.sort_unstable_by_key(|range| range.start);
         Self::new(sample_count, ranges.into_iter())
@@ -161,7 +160,8 @@ impl LostSamples {
         next.filter(|range| range.start < samples.end && !samples.is_empty())
     }
 
-    /// Returns the lost samples of a chunk that contains `samples`, as positions in the chunk.
+    /// Returns the lost samples of a chunk that contains exactly `samples`, as positions in the
+    /// chunk.
     pub(in crate::read) fn positions_in(&self, samples: &Range<u64>) -> Vec<Range<usize>> {
         let position = |i: u64| usize::try_from(i.saturating_sub(samples.start)).unwrap_or(usize::MAX);
         let ranges = self.ranges.iter().skip(self.ended_before(samples.start));
@@ -184,8 +184,8 @@ impl LostSamples {
 
     /// Returns the sample to read for sample `i`, or `None` if all samples are lost.
     ///
-    /// If `i` is intact, this is `i` itself. Otherwise it is number
-    /// `SplitMix64(i) mod intact_count` of the intact samples (Steele, Lea, Flood 2014).
+    /// If `i` is intact, this is `i` itself. Otherwise it is intact sample number
+    /// `SplitMix64(i) mod intact_count` (Steele, Lea, Flood 2014).
     pub fn substitute(&self, i: u64) -> Option<u64> {
         match self.contains(i) {
             false => Some(i),
@@ -193,7 +193,7 @@ impl LostSamples {
         }
     }
 
-    /// Replaces `out` by the samples to read if `samples` are requested. On failure, `out` is
+    /// Replaces `out` with the samples to read if `samples` are requested. On failure, `out` is
     /// unchanged. Allocates nothing once `out` is large enough.
     pub fn resolve(&self, samples: &[u64], on_loss: OnLoss, out: &mut Vec<u64>) -> Result<()> {
         let refuses = match on_loss {
@@ -219,7 +219,7 @@ pub(in crate::read) fn lost_error(samples: &Range<u64>) -> Error {
     Error::corrupt("R-4.2", message).with_samples(samples.clone())
 }
 
-/// Returns the output of SplitMix64 for the state `i`, a bijection without visible pattern.
+/// Returns the output of SplitMix64 for the state `i`, a bijection without a visible pattern.
 fn split_mix(i: u64) -> u64 {
     let mut z = i.wrapping_add(0x9E37_79B9_7F4A_7C15);
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);

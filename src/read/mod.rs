@@ -1,15 +1,16 @@
 //! Reading a file: open it, find a sample, verify and decode its chunk.
 //!
-//! A read goes through three objects. A `Reader` holds what the file header and the footer state. A
-//! `Column` finds the chunk of a sample through the index. A `Cursor`, a batch or a view verifies
-//! that chunk and returns samples from it, borrowed if they are stored raw in memory, decoded
-//! otherwise. Errors leave this module with the path, the column, the samples and the offset.
+//! A read goes through three objects. A `Reader` holds the contents of the file header and the
+//! footer. A `Column` finds the chunk of a sample through the index. A `Cursor`, a batch or a view
+//! verifies that chunk and returns samples from it: borrowed if they are stored raw in memory,
+//! decoded otherwise. Errors that leave this module name the path, the column, the samples and the
+//! offset.
 //!
 //! | folder or file | what it does |
 //! |---|---|
 //! | `file` | an open file and its columns; from the index of a sample to its chunk |
 //! | `chunk` | one chunk: read, verified, opened as far as needed |
-//! | `sample`, `cursor`, `buffer` | samples: borrowed, read one at a time, side by side |
+//! | `sample`, `cursor`, `buffer` | samples: borrowed, read one at a time, buffered |
 //! | `batch` | many samples at once: plan, fetch, decode |
 //! | `decode` | from the bytes of a chunk to the memory of the caller |
 //! | `verify` | checks every byte of a file |

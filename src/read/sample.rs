@@ -3,7 +3,7 @@
 //!
 //! A sample is verified when it is created: its extents, its bools and unused bits and, if it is a
 //! list, its members. So every sample that a caller gets obeys the format, whether its bytes were
-//! mapped, decoded or copied. A list finds its members lazily, level by level, and allocates
+//! mapped, decoded or copied. A list locates its members lazily, level by level, and allocates
 //! nothing.
 
 #[cfg(feature = "arrow")]
@@ -28,7 +28,8 @@ pub struct Sample<'a> {
 }
 
 impl<'a> Sample<'a> {
-    /// Creates sample `i` of a chunk, whose values are `bytes`. Checks.
+    /// Creates sample `i` of a chunk; `bytes` are the values of the sample. Checks and
+    ///
     #[inline]
     pub(in crate::read) fn new(
         column: &ColumnSchema,
@@ -54,7 +55,7 @@ impl<'a> Sample<'a> {
     }
 
     /// Returns whether the sample is null. The elements of a null are zeros if the shape is fixed;
-    /// if it is ragged, there are none.
+    /// a ragged null has none.
     pub fn is_null(&self) -> bool {
         self.is_null
     }
@@ -70,8 +71,8 @@ impl<'a> Sample<'a> {
     }
 
     /// Returns the elements. Fails if `T` is not the column's type (bools, bytes and text are
-    /// `u8`), or if the bytes are not aligned for it, which happens only if the caller gave the
-    /// reader misaligned memory.
+    /// `u8`), or if the bytes are not aligned for it, which happens only if the caller passed
+    /// misaligned memory to the reader.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         check_type::<T>(self.dtype)?;
         pod::as_elements(self.bytes).ok_or_else(|| {
@@ -117,8 +118,8 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Creates sample `i` of a chunk, whose values are `range` of the chunk's values, or `decoded`
-    /// if the chunk is not decoded. Checks for bools.
+    /// Creates sample `i` of a chunk. The values of the sample are `range` of the chunk's values,
+    /// or `decoded` if the chunk is not decoded. Checks for bools.
     pub(in crate::read) fn of_sample(
         column: &'a ColumnInner,
         content: Content<'a>,
@@ -132,8 +133,8 @@ impl<'a> List<'a> {
         Self { column, content, values, values_start, level: 0, number: i, is_null: false, first: 0, len: 0 }.found()
     }
 
-    /// Finds out whether the list is null, and its members. Refuses a null list with members, as
-    /// other reads do.
+    /// Determines the members of the list and whether it is null. Refuses a null list with members,
+    /// like other reads.
     fn found(mut self) -> Result<Self> {
         let mut found = None;
         let mut level = 0;
@@ -177,7 +178,7 @@ impl<'a> List<'a> {
 
     /// Returns member `k`, a list. Fails if the members are items, or if there is no such member.
     ///
-    /// Cost: some steps for each level of the column.
+    /// Cost: a few steps for each level of the column.
     pub fn list(&self, k: usize) -> Result<List<'a>> {
         if !self.has_lists() {
             return Err(Error::bad_argument("the members of the list are items; use `item`"));
@@ -187,14 +188,14 @@ impl<'a> List<'a> {
 
     /// Returns member `k`, an item. Fails if the members are lists, or if there is no such member.
     ///
-    /// Cost: some steps for each level of the column.
+    /// Cost: a few steps for each level of the column.
     pub fn item(&self, k: usize) -> Result<Sample<'a>> {
         if self.has_lists() {
             return Err(Error::bad_argument("the members of the list are lists; use `list`"));
         }
         let (column, layout, item) = (self.column, self.column.layout(), self.member(k)?);
         let items = self.content.items(layout, |_| Ok(()))?;
-        items.check_presence(layout, &(item..item + 1))?; // below the number of items, as below
+        items.check_presence(layout, &(item..item + 1))?; // `item` is below the number of items
         let end = self.values_start.saturating_add(self.values.len());
         let range = items.range_of_items(layout, &(item..item + 1), end)?;
         let start = range.start.checked_sub(self.values_start).ok_or_else(not_a_list)?;
@@ -205,7 +206,7 @@ impl<'a> List<'a> {
     /// Returns the items of a list, in order. If the members are lists, each result is an error;
     /// call [`List::list`] instead.
     ///
-    /// Cost: as [`List::item`] for each. To read many items, gather them into a
+    /// Cost: same as [`List::item`] for each. To read many items, gather them into a
     /// [`ColumnBuffer`](crate::ColumnBuffer).
     pub fn items(&self) -> impl Iterator<Item = Result<Sample<'a>>> + use<'a> {
         let list = *self;
@@ -214,7 +215,7 @@ impl<'a> List<'a> {
 
     /// Returns the number of lists in this list, including itself, and the number of items in them.
     ///
-    /// Cost: some steps for each level of the column.
+    /// Cost: a few steps for each level of the column.
     #[cfg(feature = "arrow")]
     pub(crate) fn entry_counts(&self) -> Result<(u64, u64)> {
         let (mut level, mut list_count) = (0, 0_u64);
@@ -232,7 +233,7 @@ impl<'a> List<'a> {
 
     fn member(&self, k: usize) -> Result<usize> {
         if k < self.len {
-            return Ok(self.first + k); // the numbers are below 2^32
+            return Ok(self.first + k); // no overflow: both numbers are below 2^32
         }
         Err(Error::bad_argument(format!("there is no member {k}; the list has {}", self.len)))
     }

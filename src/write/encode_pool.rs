@@ -4,8 +4,8 @@
 //! So chunks inherit choices. The chunks of a column are divided into runs, and one thread encodes
 //! a run in order: each chunk first tries the choice of the chunk before it. The first chunk of a
 //! later run tries the choice with which the column's first run ended, so later runs do not wait
-//! for each other. The choice is compared with alternatives once in each run, and where the cost of
-//! a byte changes.
+//! for each other. The choice is compared with alternatives once in each run, and wherever the cost
+//! of a byte changes.
 //!
 //! Where runs end depends only on chunks and commits. Neither the number of threads nor the size of
 //! batches changes the bytes of a file.
@@ -26,7 +26,7 @@ pub(super) struct ColumnEncoderState {
     pub zstd_dictionary: Option<Arc<ZstdEncoderDictionary>>,
     profile: Profile,
     block_bytes: Option<usize>,
-    /// The decoded bytes after which a run ends.
+    /// The number of decoded bytes after which a run ends.
     max_run_bytes: usize,
     /// The choice for the last chunk.
     last_choice: Option<ValueChoice>,
@@ -34,13 +34,13 @@ pub(super) struct ColumnEncoderState {
     first_choice: Option<ValueChoice>,
     /// The number of runs so far. The last one may continue.
     run_count: usize,
-    /// The decoded bytes of the last run.
+    /// The decoded size of the last run in bytes.
     run_bytes: usize,
 }
 
 impl ColumnEncoderState {
-    /// Returns a column without chunks. Drops the dictionary if the column's profile does not use
-    /// one.
+    /// Returns the state of a column without chunks. Drops the dictionary if the column's profile
+    /// does not use one.
     pub(super) fn new(
         schema: &ColumnSchema,
         layout: Layout,
@@ -61,7 +61,8 @@ impl ColumnEncoderState {
         }
     }
 
-    /// Starts again with a first run: chunks after a commit do not depend on chunks before it.
+    /// Starts again with a first run, so that chunks after a commit do not depend on chunks before
+    /// it.
     pub(super) fn reset_choices(&mut self) {
         (self.last_choice, self.first_choice) = (None, None);
         (self.run_count, self.run_bytes) = (0, 0);
@@ -76,12 +77,14 @@ impl ColumnEncoderState {
     }
 }
 
-/// The chunk sizes after which a run ends, and the decoded bytes after which it ends at the latest.
+/// A run ends after this many times the chunk size, in decoded bytes, or after [`MAX_RUN_BYTES`] if
+/// that is less.
 const RUN_CHUNKS: usize = 8;
 const MAX_RUN_BYTES: usize = 4 << 20;
-/// Runs per thread in one batch of work: more than one, so that threads end at about the same time.
+/// The number of runs per thread in one batch of work: more than one, so that threads finish at
+/// about the same time.
 const RUNS_PER_THREAD: usize = 2;
-/// The minimum decoded bytes per thread that are worth starting it.
+/// The minimum number of decoded bytes per thread that makes starting it worthwhile.
 const MIN_BUSY_BYTES: usize = 1 << 20;
 
 /// Consecutive chunks of a column. One thread encodes them, so the bytes do not depend on threads.
@@ -103,7 +106,7 @@ type Slot = Mutex<Option<Result<EncodedChunk>>>;
 /// One encoder for each thread, with the memory that it reuses.
 pub(super) struct EncodePool {
     encoders: Vec<ChunkEncoder>,
-    /// The decoded bytes after which the longest runs end.
+    /// The number of decoded bytes after which the longest runs end.
     max_run_bytes: usize,
 }
 
@@ -117,7 +120,7 @@ impl EncodePool {
         }
     }
 
-    /// Returns the decoded bytes that keep all threads busy.
+    /// Returns the number of decoded bytes that keep all threads busy.
     pub(super) fn busy_bytes(&self) -> usize {
         (RUNS_PER_THREAD * self.max_run_bytes).max(MIN_BUSY_BYTES) * self.encoders.len()
     }

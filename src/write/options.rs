@@ -1,4 +1,4 @@
-//! The options of a writer, and the id of a file that follows from them.
+//! The options of a writer, and the file id that is derived from them.
 //!
 //! The same options and data give the same bytes. So a file's id is not random: it is a hash of the
 //! schema, of the options that change bytes, and of a description of the data's origin.
@@ -47,7 +47,7 @@ const _: () = assert!((limits::BLOCK_ELEMENTS + 1) * 8 == *BLOCK_BYTES.end());
 /// The range of [`WriterOptions::chunk_bytes`].
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1..=32 << 20;
 
-// also counts the validity: a bit for each entry. Every entry takes at least a byte of shape
+// also counts the validity: one bit per entry. Every entry takes at least one byte of shape
 // or values, except samples and items without elements.
 const MAX_VALIDITY_BYTES: usize =
     *CHUNK_BYTES.end() / 8 + (limits::CHUNK_SAMPLES + limits::EMPTY_ITEMS) as usize / 8 + 1 + limits::LEVELS;
@@ -78,7 +78,7 @@ impl WriterOptions {
         Self::default()
     }
 
-    /// Sets the profile: the trade between size, speed of reading and speed of writing.
+    /// Sets the profile: the trade-off between size, reading speed and writing speed.
     pub fn profile(mut self, profile: Profile) -> Self {
         self.profile = profile;
         self
@@ -184,7 +184,7 @@ impl WriterOptions {
         self.threads
     }
 
-    /// Sets the file's id. By default it is derived from schema, options and
+    /// Sets the file's id. By default it is derived from the schema, the options and
     /// [`WriterOptions::origin`].
     pub fn file_id(mut self, id: FileId) -> Self {
         self.file_id = Some(id);

@@ -1,12 +1,12 @@
 //! Collects the samples of a column until they fill a chunk.
 //!
-//! A chunk ends before the sample that would exceed the chunk size. This looks at samples only, so
-//! the same samples give the same chunks, whatever batches they are pushed in. A batch is checked
-//! as a whole before any of it is taken, so a refused batch leaves no trace.
+//! A chunk ends before the sample that would exceed the chunk size. This depends only on the
+//! samples, so the same samples give the same chunks, whatever batches they are pushed in. A batch
+//! is checked as a whole before any of it is taken, so a refused batch leaves no trace.
 //!
-//! The first chunks of a column of text or bytes are held back until there is enough to train a
-//! Zstandard dictionary ([`TrainingTexts`]). The dictionary is written before the first chunk that
-//! uses it.
+//! The first chunks of a column of text or bytes are held back until there is enough data to train
+//! a Zstandard dictionary ([`TrainingTexts`]). The dictionary is written before the first chunk
+//! that uses it.
 
 use super::pending_entries::{BatchPosition, PendingItems, PendingLists};
 use crate::batch::ColumnBatch;
@@ -32,7 +32,7 @@ pub(super) struct ReadyChunk {
 pub(super) struct PendingColumn {
     column: usize,
     pub(super) layout: Layout,
-    /// Set if pushed values are rounded already: the column in pushed form, and the facts of its
+    /// Set if pushed values are already rounded: the column in pushed form, and the facts of its
     /// cast.
     rounded: Option<(ColumnSchema, CastFacts)>,
     chunk_bytes: usize,
@@ -62,8 +62,8 @@ impl PendingColumn {
         })
     }
 
-    /// Creates a column whose values are pushed in their stored type, because they are rounded
-    /// already.
+    /// Creates a column whose values are pushed in their stored type, because they are already
+    /// rounded.
     pub(super) fn rounded(index: usize, column: &ColumnSchema, chunk_bytes: usize, facts: CastFacts) -> Result<Self> {
         let pushed = ColumnSchema { cast: None, ..column.clone() };
         let pending = Self::new(index, &pushed, chunk_bytes)?;
@@ -97,12 +97,12 @@ impl PendingColumn {
         self
     }
 
-    /// Returns the bytes that are pushed for a null sample.
+    /// Returns the number of bytes that are pushed for a null sample.
     pub(super) fn null_bytes(&self) -> usize {
         if self.layout.has_shape() { 0 } else { self.items.pushed_bytes }
     }
 
-    /// Merges the facts of values that are rounded already.
+    /// Merges the facts of values that are already rounded.
     pub(super) fn merge_cast_facts(&mut self, more: &CastFacts) {
         if let Some((_, facts)) = &mut self.rounded {
             *facts = facts.merged(more);
@@ -123,7 +123,8 @@ impl PendingColumn {
         (0..batch.sample_count()).try_fold(BatchPosition::start(), |at, _| self.fits(batch, at)).map(|_| ())
     }
 
-    /// Returns whether a batch is so small that it fits in one chunk without measuring each sample.
+    /// Returns whether a batch is small enough to fit in one chunk, so that its samples need not be
+    /// measured.
     fn is_small(&self, batch: &ColumnBatch) -> bool {
         let lists = (0..self.layout.levels).filter_map(|level| batch.lists(level)).map(|lists| lists.count()).sum();
         let bytes_besides_values = self.bytes_besides_values(lists, batch.item_count);
@@ -214,13 +215,14 @@ impl PendingColumn {
         u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, limits::CHUNK_SAMPLES)
     }
 
-    /// Returns the bytes of shape and values of the pending samples.
+    /// Returns the size of shape and values of the pending samples in bytes.
     fn pending_bytes(&self) -> usize {
         let count = if self.layout.is_ragged() { usize_of(self.items.count_sum) } else { self.items.count };
         self.bytes(self.lists.count(), self.items.count, count)
     }
 
-    /// Returns the bytes of shape and values of the samples of a batch between two positions.
+    /// Returns the size of shape and values, in bytes, of the samples of a batch between two
+    /// positions.
     fn bytes_between(&self, from: &BatchPosition, to: &BatchPosition) -> usize {
         let entries = |level| to.entries(level) - from.entries(level);
         let lists = (0..self.layout.levels).map(entries).sum();
@@ -235,16 +237,16 @@ impl PendingColumn {
         lists.saturating_mul(4).saturating_add(items.saturating_mul(self.layout.shape_bytes()))
     }
 
-    /// Returns an upper bound of the bytes of part table, validity and shape of a chunk with these
-    /// entries.
+    /// Returns an upper bound on the size, in bytes, of the part table, validity and shape of a
+    /// chunk with these entries.
     fn bytes_besides_values(&self, lists: usize, items: usize) -> usize {
         let bitmaps = if self.layout.may_have_nulls() { lists.saturating_add(items) / 8 } else { 0 };
         // for the part table, and the last byte of each bitmap
         self.shape_bytes(lists, items).saturating_add(bitmaps).saturating_add(256)
     }
 
-    /// Returns the exact bytes of validity and shape if the samples between two positions were a
-    /// chunk. Cost: a look at each entry.
+    /// Returns the exact size, in bytes, of the validity and shape of a chunk of the samples
+    /// between two positions. Cost: linear in the number of entries.
     fn exact_validity_and_shape_bytes(&self, batch: &ColumnBatch, from: &BatchPosition, to: &BatchPosition) -> usize {
         let levels = self.layout.levels;
         let entries = |level| from.entries(level)..to.entries(level);
@@ -264,7 +266,7 @@ impl PendingColumn {
         self.lists.take(batch, from, to);
         let levels = self.layout.levels;
         self.items.take(batch, &(from.entries(levels)..to.entries(levels)), &(from.count..to.count));
-        // at most CHUNK_SAMPLES
+        // fits: at most CHUNK_SAMPLES
         self.sample_count += u32::try_from(to.entries(0) - from.entries(0)).unwrap_or(0);
     }
 
@@ -342,13 +344,14 @@ fn merged(mut lists: Vec<u8>, items: &mut Vec<u8>) -> Vec<u8> {
     lists
 }
 
-/// The bytes that a column holds back to train a dictionary, and the limit for all columns.
+/// The number of bytes that a column holds back to train a dictionary, and the limit for all
+/// columns together.
 const TRAINING_BYTES: usize = 2 << 20;
 const ALL_TRAINING_BYTES: usize = 64 << 20;
 /// No column gets a dictionary if each could hold back fewer bytes than this.
 const MIN_TRAINING_BYTES: usize = 256 << 10;
-/// Training bytes for each byte of a dictionary: a larger ratio gives a smaller dictionary. The
-/// rationale has measurements of other values.
+/// The number of training bytes per byte of a dictionary. A larger ratio gives a smaller
+/// dictionary. The rationale has measurements of other values.
 const TRAINING_RATIO: usize = 8;
 
 /// The chunk size of a column with a dictionary, without blocks. The dictionary makes up for the

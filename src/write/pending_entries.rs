@@ -20,11 +20,11 @@ use std::ops::Range;
 pub(super) struct PendingItems {
     layout: Layout,
     may_be_null: bool,
-    /// The pushed bytes for a count of 1. A cast stores fewer.
+    /// The number of bytes pushed for a count of 1. With a cast, fewer bytes are stored.
     pub(super) pushed_bytes: usize,
     pub(super) caster: Option<Caster>,
     pub(super) count: usize,
-    /// The varying extents of all items, one item after the other.
+    /// The varying extents of all items, one item after another.
     extents: Vec<u32>,
     /// The sum of the counts of all items.
     pub(super) count_sum: u32,
@@ -61,7 +61,7 @@ impl PendingItems {
     pub(super) fn take(&mut self, batch: &ColumnBatch, items: &Range<usize>, counts: &Range<usize>) {
         self.take_validity(batch, items);
         self.extents.extend_from_slice(extents_of(batch, self.layout.varying, items).unwrap_or(&[]));
-        // within the batch: checked before
+        // inside the batch, which has been checked
         let range = counts.start * self.pushed_bytes..counts.end * self.pushed_bytes;
         self.take_values(batch, items, batch.values.get(range).unwrap_or(&[]));
         if self.layout.is_ragged() {
@@ -73,7 +73,7 @@ impl PendingItems {
 
     fn take_validity(&mut self, batch: &ColumnBatch, items: &Range<usize>) {
         if !self.may_be_null {
-            return; // all are present, and no bitmap is written
+            return; // all are present, so no bitmap is written
         }
         let nulls = append_bits(&mut self.validity, self.count, items, |i| batch.is_null(i));
         self.null_count += nulls;
@@ -106,7 +106,7 @@ impl PendingItems {
     /// Takes the items as parts of a chunk, with a validity if `has_nulls`.
     pub(super) fn cut(&mut self, has_nulls: bool) -> ItemParts {
         let mut shape = Vec::new();
-        // the end of the chunk was chosen by the sum of all counts
+        // fits: the end of the chunk was chosen by the sum of all counts
         push_item_shapes(self.layout.varying, &self.extents, &mut shape);
         let validity = match (has_nulls, self.may_be_null) {
             (true, true) => mem::take(&mut self.validity),
@@ -182,7 +182,7 @@ impl BatchPosition {
 
     /// Returns the number of entries of a level before this position.
     pub(super) fn entries(&self, level: usize) -> usize {
-        self.entries.get(level).copied().unwrap_or(0) // a level of the column
+        self.entries.get(level).copied().unwrap_or(0) // `level` is a level of the column
     }
 
     /// Returns the position after `samples` more samples of a column without levels and with a

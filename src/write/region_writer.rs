@@ -1,7 +1,7 @@
 //! Writes regions to a sink, and the index of the chunks among them.
 //!
 //! [`RegionWriter`] tracks the length of the file, pads each region to its offset (R-2.7 and
-//! ), and repeats in each header the checksum of the header before it.
+//! ), and repeats the checksum of the previous header in each header.
 //!
 //! [`IndexBuilder`] collects the entries of a column's chunks since the last commit. The next
 //! commit writes them as one run of pages. They cannot be written earlier: an entry states the
@@ -54,11 +54,11 @@ impl<K: Sink> RegionWriter<K> {
         }
     }
 
-    /// Writes padding, header and body of a region, which begins at [`RegionWriter::next`]. Sets
-    /// its `previous`.
+    /// Writes the padding, the header and the body of a region, which begins at
+    /// [`RegionWriter::next`]. Sets its `previous`.
     pub(super) fn region(&mut self, header: RegionHeader, body: &[u8]) -> Result<()> {
         let header = header.after(self.previous);
-        // less than two alignments
+        // fits: less than twice the alignment
         let padding = usize::try_from(self.next(header.kind) - self.end).unwrap_or(0);
         let (first, second) = (padding.min(ZEROS.len()), padding.saturating_sub(ZEROS.len()));
         for zeros in [first, second] {
@@ -147,7 +147,7 @@ impl IndexBuilder {
             return Ok(());
         };
         let chunk_count = u64_of(self.entries.len());
-        // all entries were counted by `add`
+        // no underflow: `add` has counted all entries
         let mut first_chunk = self.record.chunk_count - chunk_count;
         let run = Run {
             offset: output.next(RegionKind::IndexPage),

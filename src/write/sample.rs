@@ -12,7 +12,7 @@ use crate::format::{ColumnSchema, DType, Extent};
 use crate::value::{OneSample, Value, ValueContent};
 use crate::{Error, Result, limits};
 
-/// Returns a batch of one sample. `extents` stores its extents if the value does not state them.
+/// Returns a batch of one sample. `extents` receives its extents if the value does not state them.
 /// `zeros` has the bytes of a null.
 pub(super) fn single_sample<'a>(
     column: &ColumnSchema,
@@ -26,7 +26,7 @@ pub(super) fn single_sample<'a>(
         ValueContent::List(_) => return Err(Error::bad_argument("the value is a list, but the column is not nested")),
         ValueContent::Null => {
             let varying = column.shape.varying_count();
-            let extents = extents.get(..varying).unwrap_or(&[]); // all are 0
+            let extents = extents.get(..varying).unwrap_or(&[]); // all of them are 0
             let bytes = if varying == 0 { pushed_inner_bytes(column)? } else { 0 };
             let zeros = zeros.get(..bytes).unwrap_or(&[]);
             return Ok(ColumnBatch::from_bytes(column.pushed_dtype(), 1, extents, zeros).with_validity(NULL));
@@ -39,8 +39,8 @@ pub(super) fn single_sample<'a>(
     Ok(ColumnBatch::from_bytes(sample.dtype, 1, extents, &sample.bytes))
 }
 
-/// Returns the varying extents of a sample of this many bytes, if they follow from it. `out` stores
-/// them.
+/// Returns the varying extents of a sample of this many bytes, if they follow from it. `out`
+/// receives them.
 pub(super) fn infer_extents<'a>(
     column: &ColumnSchema,
     bytes: usize,
@@ -143,8 +143,8 @@ impl NestedSample {
         Ok(())
     }
 
-    /// Fails if an item does not have all varying extents, or not the elements that they give. The
-    /// later check of the sum over all items cannot tell where one ends.
+    /// Fails if an item does not have all varying extents, or the number of elements that they
+    /// give. The later check of the sum over all items cannot detect this.
     fn check_length(&self, column: &ColumnSchema, extents: &[u32], bytes: usize) -> Result<()> {
         let (item, shape) = (self.item_count, &column.shape);
         let varying = shape.varying_count();

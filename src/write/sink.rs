@@ -1,15 +1,15 @@
 //! The destinations of a writer's bytes: [`Sink`] and its implementations.
 //!
-//! No reader may see a file that is half written. A new file ([`AtomicFile`]) has no name, or a
-//! hidden one, until its first commit is durable; then it gets its name in one step. An existing
-//! file ([`AppendFile`]) is locked, and nothing is written to it before it is cut off after its
-//! last commit, durably.
+//! No reader may see a half-written file. A new file ([`AtomicFile`]) has no name, or a hidden one,
+//! until its first commit is durable; then it gets its name in one step. An existing file
+//! ([`AppendFile`]) is locked. Before anything is written to it, it is durably cut off after its
+//! last commit.
 //!
 //! Both write through a [`BufferedFile`]. After any error it refuses further calls, and when it is
 //! dropped it cuts off what follows the last commit.
 //!
 //! Both run on any [`Storage`], so the tests can run them on a disk that fails and loses power. The
-//! head of `writer.rs` tells which states a crash can leave.
+//! module documentation of `writer.rs` says which states a crash can leave.
 
 use super::storage::{Disk, Occupant, Storage, StorageFile, left_behind};
 use crate::bytes::le::u64_of;
@@ -185,17 +185,17 @@ impl<F: StorageFile> Drop for BufferedFile<F> {
     }
 }
 
-/// The number of characters of the destination's name in a temporary name. File systems limit the
-/// length of names.
+/// The maximum number of characters of the destination's name in a temporary name. File systems
+/// limit the length of names.
 const NAME_CHARS: usize = 48;
 
 /// A file that appears under its name only when it is complete.
 ///
 /// The file gets its name at its first commit, which usually is its last. If the writer fails or is
-/// dropped before, nothing is left of it, and a file at the destination stays. If that happens
-/// later, the file is cut off after the last commit.
+/// dropped before, no trace of it remains, and an existing file at the destination stays unchanged.
+/// If that happens later, the file is cut off after the last commit.
 ///
-/// - On Linux, the file has no name before it is complete (`O_TMPFILE`), so even a killed process
+/// - On Linux, the file has no name until it is complete (`O_TMPFILE`), so even a killed process
 ///   leaves nothing behind.
 /// - On other systems, and on file systems without unnamed files, it has a hidden name next to its
 ///   destination (`.NAME.random.tmp`). A killed process leaves it there. It has no valid end, so it
@@ -203,11 +203,11 @@ const NAME_CHARS: usize = 48;
 ///
 /// If the destination is a symbolic link, the file appears at its target, and the link stays. Only
 /// a regular file is ever replaced; a folder, a device or a pipe at the destination is an error. A
-/// new file gets the permissions of the file that it replaces, or else those that the process's
-/// umask leaves.
+/// new file gets the permissions of the file that it replaces, or else the permissions that the
+/// process's umask leaves.
 ///
-/// File and folder are made durable (`fsync`) before a commit returns. If this fails after the file
-/// got its name, the file is whole, but a loss of power may remove it.
+/// The file and its folder are made durable (`fsync`) before a commit returns. If this fails after
+/// the file got its name, the file is whole, but a loss of power may remove it.
 #[derive(Debug)]
 pub struct AtomicFile(AtomicSink<Disk>);
 
@@ -251,7 +251,7 @@ pub(super) struct AtomicSink<S: Storage> {
     name: Name<S::Temporary>,
     /// The path as the caller gave it.
     destination: PathBuf,
-    /// The path at the end of its symbolic links.
+    /// The path to which its symbolic links lead.
     target: PathBuf,
     overwrite: bool,
 }
@@ -330,7 +330,7 @@ fn final_error(error: io::Error) -> io::Error {
 }
 
 fn not_replaced(what: &str) -> io::Error {
-    let message = format!("the path leads to {what}, and only a regular file is replaced; choose another path");
+    let message = format!("the path leads to {what}, but only regular files can be replaced; choose another path");
     io::Error::new(io::ErrorKind::InvalidInput, message)
 }
 

@@ -1,13 +1,13 @@
 //! Where a writer starts: from a schema, or after the last commit of an existing file (chapter
 //! 7.4).
 //!
-//! Before an append, the file is checked as far as the next footer will repeat what the last one
-//! states. Otherwise an append would repeat false facts under a new checksum.
+//! Before an append, everything in the last footer that the next one will repeat is checked.
+//! Otherwise an append would repeat false facts under a new checksum.
 //!
-//! The bytes after the last commit are cut off, so they must not be worth anything. Usually a
-//! killed writer left them. But they can also be a whole commit whose trailer or footer is damaged.
-//! The two cannot be told apart if an intact region is among them, so that is an error unless the
-//! caller agrees to discard them.
+//! The bytes after the last commit are cut off, so they must be worthless. Usually a killed writer
+//! left them. But they can also be a whole commit whose trailer or footer is damaged. If an intact
+//! region is among them, the two cases are indistinguishable. This is an error unless the caller
+//! agrees to discard the bytes.
 
 use super::options::WriterOptions;
 use super::region_writer::RegionWriter;
@@ -129,10 +129,11 @@ fn last_zstd_dictionaries(
     Ok(zstd_dictionaries)
 }
 
-/// The maximum bytes of existing tables that a writer keeps using.
+/// The maximum size of all existing tables that a writer continues to use, in bytes.
 const MAX_TABLE_BYTES: u32 = 64 << 20;
 
-/// Checks for the facts that the next footer repeats, as far as footer and schema can show.
+/// Checks for the facts that the next footer repeats, as far as the footer and the schema can
+/// show.
 fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
     let mut expected = (0, 0);
     for TableEntry { column, table, .. } in &commit.footer.tables {

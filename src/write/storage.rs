@@ -1,4 +1,4 @@
-//! The operations of the operating system that files need, behind the trait [`Storage`].
+//! The operating-system calls that files need, behind the trait [`Storage`].
 //!
 //! Each function of the trait is one step that a crash or a failure can precede or follow. Tests
 //! replace [`Disk`], the real file system, by a simulated disk, and stop it between any two steps.
@@ -27,7 +27,8 @@ pub(super) trait Storage {
     /// it.
     fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Occupant)>;
 
-    /// Creates a file without a name in the folder of `target`; `None` if the file system cannot.
+    /// Creates a file without a name in the folder of `target`; `None` if the file system does not
+    /// support it.
     fn create_unnamed(&self, target: &Path) -> io::Result<Option<Self::File>>;
 
     /// Creates a file in the folder of `target`, with a name that begins with `prefix`.
@@ -117,7 +118,7 @@ impl Storage for Disk {
             }
             TryLockError::Error(error) => error,
         })?;
-        Ok(DiskFile(PositionedFile::of(file)?)) // takes the length after locking
+        Ok(DiskFile(PositionedFile::of(file)?)) // reads the length after locking
     }
 
     fn rename(&self, temporary: TempPath, target: &Path, overwrite: bool) -> io::Result<()> {
@@ -143,14 +144,14 @@ fn begin(file: File, target: &Path) -> io::Result<DiskFile> {
     Ok(DiskFile(PositionedFile::of(file)?))
 }
 
-/// Follows symbolic links by hand: the last one may lead to nothing yet.
+/// Follows symbolic links itself, because the target of the last one may not exist yet.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     const MAX_LINKS: usize = 40; // as in Linux
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(link) => path = parent(&path).join(link),
-            // not a link, or nothing there; using the path will show the error
+            // not a link, or nothing exists there; using the path will report the error
             Err(_) => return Ok(path),
         }
     }
@@ -203,8 +204,8 @@ pub(super) fn left_behind(target: &Path, prefix: &str) -> io::Result<Vec<PathBuf
     Ok(found)
 }
 
-/// Returns whether no writer has locked a file. Returns `false` if that cannot be found out, since
-/// a writer may be active.
+/// Returns whether no writer has locked a file. Returns `false` if that cannot be determined,
+/// because a writer may be active.
 fn is_unlocked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
 }
@@ -217,7 +218,7 @@ pub(super) struct DiskFile(PositionedFile);
 /// shares the descriptor, and with it the lock, until it executes its program.
 impl Drop for DiskFile {
     fn drop(&mut self) {
-        let _ = self.0.file().unlock(); // otherwise closing unlocks it
+        let _ = self.0.file().unlock(); // if this fails, closing unlocks it
     }
 }
 
@@ -269,7 +270,7 @@ fn copy_permissions(file: &File, target: &Path) {
         && metadata.is_file()
     {
         let mode = metadata.permissions().mode() & 0o777;
-        let _ = file.set_permissions(fs::Permissions::from_mode(mode)); // otherwise it keeps the defaults
+        let _ = file.set_permissions(fs::Permissions::from_mode(mode)); // if this fails, it keeps the defaults
     }
 }
 

@@ -19,8 +19,8 @@
 //! 2. `fsync`. Everything but the trailer is now durable.
 //! 3. Write the trailer.
 //! 4. `fsync`. The commit is now durable.
-//! 5. Publish. At its first commit, a new file gets its name, and file and folder are synced so
-//!    that the name is durable too (`sink.rs`). Only now does [`Writer::commit`] return.
+//! 5. Publish. At its first commit, a new file gets its name, and the file and its folder are
+//!    synced so that the name is durable too (`sink.rs`). Only now does [`Writer::commit`] return.
 //!
 //! A crash or a loss of power leaves:
 //!
@@ -51,8 +51,8 @@
 //! fails. When the sink is dropped, it tries to cut the file off after the last commit. Readers
 //! ignore the bytes if it cannot.
 //!
-//! `tests/crash.rs` replays the writes up to every moment, with any subset of the unsynced ones on
-//! disk, whole or torn. `tests/faults.rs` lets every call fail.
+//! `src/write/tests/crash.rs` replays the writes up to every moment, with any subset of the
+//! unsynced ones on disk, whole or torn. `src/write/tests/faults.rs` lets every call fail.
 //!
 //! # Copies
 //!
@@ -80,10 +80,10 @@ use std::path::Path;
 use std::slice;
 use std::sync::Arc;
 
-/// Writes a file from front to back. Bytes never change once they are written, so a pipe will do.
-/// [`Writer::append`] continues an existing file.
+/// Writes a file from front to back. Bytes never change once they are written, so the sink can be a
+/// pipe. [`Writer::append`] continues an existing file.
 ///
-/// Samples are pushed one at a time or in batches; both give the same bytes. Each column takes
+/// Samples are pushed one at a time or in batches; both give the same bytes. Each column needs
 /// memory for at most one chunk or its largest sample, plus 32 bytes for each chunk since the last
 /// commit. A column of text or bytes also holds back its first 2 MiB, to train a dictionary; all
 /// columns together hold back at most 64 MiB.
@@ -184,12 +184,13 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
-    /// Starts a file in `sink` for values that are rounded already, such as the values of other
+    /// Starts a file in `sink` for values that are already rounded, such as the values of other
     /// files.
     ///
-    /// For each column, `rounded` has the cast facts from when its values were rounded. Such a
-    /// column takes values of its own type instead of the cast's source type, and stores them bit
-    /// for bit. With `None`, or without a cast, the column is the same as with [`Writer::new`].
+    /// For each column, `rounded` has the cast facts that were recorded when its values were
+    /// rounded. Such a column takes values of its own type instead of the cast's source type, and
+    /// stores them bit for bit. With `None`, or without a cast, the column works as with
+    /// [`Writer::new`].
     pub fn from_rounded(
         sink: K,
         schema: Schema,
@@ -352,7 +353,7 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    /// Checks the batches. Returns the number of samples in the file with them.
+    /// Checks the batches. Returns the number of samples in the file, including these.
     fn check_batches(&self, batches: &[ColumnBatch<'_>]) -> Result<u64> {
         self.check_usable()?;
         if batches.len() != self.schema.columns.len() {
@@ -521,8 +522,8 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    /// Writes index and footer, a barrier, the trailer, another barrier, and then publishes the
-    /// file. See the head of this file.
+    /// Writes the index and the footer, a barrier, the trailer and another barrier, and then
+    /// publishes the file. See the module documentation.
     fn write_and_sync(&mut self, finished: bool) -> Result<()> {
         let mut content = ContentHasher::after(self.state.content_id);
         for (column, index) in (0..).zip(&mut self.indexes) {
@@ -565,7 +566,8 @@ impl<K: Sink> Writer<K> {
 pub(crate) struct ChunkWriter<K: Sink>(Writer<K>);
 
 impl<K: Sink> ChunkWriter<K> {
-    /// Starts a file. `casts` has the cast facts of each column from when its values were rounded.
+    /// Starts a file. `casts` has the cast facts of each column, recorded when its values were
+    /// rounded.
     pub(crate) fn new(sink: K, schema: Schema, options: &WriterOptions, casts: Vec<Option<CastFacts>>) -> Result<Self> {
         let mut writer = Writer::new(sink, schema, options)?;
         let pending = std::mem::take(&mut writer.pending).into_iter().zip(casts);
@@ -584,7 +586,7 @@ impl<K: Sink> ChunkWriter<K> {
     pub(crate) fn encoded(&mut self, chunk: EncodedChunk, null_count: u64) -> Result<()> {
         let column = usize::try_from(chunk.header.column).ok();
         if let Some(pending) = column.and_then(|column| self.0.pending.get_mut(column)) {
-            // at most as many as samples
+            // no more nulls than samples
             pending.total_nulls = pending.total_nulls.saturating_add(null_count);
         }
         self.0.write_chunk(chunk)

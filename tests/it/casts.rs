@@ -3,7 +3,7 @@
 //!
 //! The reference rounds slowly, in integers: it splits a float into a magnitude and an exponent,
 //! and knows nothing of the bit tricks of the fast conversion. Source values are those that are
-//! hard to round: ties and their neighbours, subnormals, and the ends of the range.
+//! hard to round: ties and their neighbors, subnormals, and the ends of the range.
 
 use crate::common::config;
 use crate::common::plan::{Step, WritePlan, arbitrary_plan, write};
@@ -159,14 +159,14 @@ fn casts() -> Vec<(DType, DType)> {
 }
 
 /// Returns a source value that is hard to round: an exact value of the target, a tie or its
-/// neighbour, an end of the range, or any bits.
+/// neighbor, an end of the range, or any bits.
 fn source_bits(source: DType, target: DType, random: &mut Random) -> u64 {
     let (from, to) = (format(source), format(target));
     let sign = random.below(2) << (from.exponent_bits + from.mantissa_bits);
     let any = random.bits() & (u64::MAX >> (64 - source.element_bytes() * 8));
     match random.below(9) {
         0 => any,
-        // the ends of the range: the smallest normal number and its neighbours, the largest, and
+        // the ends of the range: the smallest normal number and its neighbors, the largest, and
         // infinity
         1 => {
             let min_normal = 1 << from.mantissa_bits;

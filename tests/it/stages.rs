@@ -535,7 +535,7 @@ impl ReadMemory for CallerMemory {
 /// A source that reads into memory of the caller, loses it, or returns other memory.
 struct LendingSource {
     file: FailingSource,
-    behaviour: AtomicUsize,
+    behavior: AtomicUsize,
 }
 
 impl Source for LendingSource {
@@ -557,7 +557,7 @@ impl Source for LendingSource {
         mut memory: Box<dyn ReadMemory>,
     ) -> (Option<Box<dyn ReadMemory>>, Result<(), RangeError>) {
         assert!(ranges.iter().all(|range| range.start % 4096 == 0));
-        match self.behaviour.load(Ordering::Relaxed) {
+        match self.behavior.load(Ordering::Relaxed) {
             0 => {
                 let length = ranges.iter().map(|range| (range.end - range.start) as usize).sum();
                 let read = self.read_ranges(ranges, &mut memory.bytes_mut()[..length]);
@@ -572,7 +572,7 @@ impl Source for LendingSource {
 #[test]
 fn memory_of_the_caller_has_the_bytes_of_the_plan_or_none() {
     let file = FailingSource { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) };
-    let source = Arc::new(LendingSource { file, behaviour: AtomicUsize::new(0) });
+    let source = Arc::new(LendingSource { file, behavior: AtomicUsize::new(0) });
     let reader = OpenOptions::new().verification(Verification::Never).open(source.clone()).unwrap();
     let column = reader.column("x").unwrap();
     let (mut plan, mut bytes) = (ReadPlan::new(), FetchedBytes::new());
@@ -599,13 +599,13 @@ fn memory_of_the_caller_has_the_bytes_of_the_plan_or_none() {
         drop(bytes.set_memory(None));
         assert_eq!(decode(&plan, &bytes).is_ok(), is_short);
     }
-    for behaviour in [1, 2] {
-        source.behaviour.store(behaviour, Ordering::Relaxed);
+    for behavior in [1, 2] {
+        source.behavior.store(behavior, Ordering::Relaxed);
         drop(bytes.set_memory(memory(false)));
         assert_eq!(plan.fetch(&mut bytes).unwrap_err().kind(), ErrorKind::Io);
         assert_eq!(decode(&plan, &bytes).unwrap_err().kind(), ErrorKind::BadArgument);
     }
-    source.behaviour.store(0, Ordering::Relaxed);
+    source.behavior.store(0, Ordering::Relaxed);
     drop(bytes.set_memory(memory(false)));
     source.file.broken.store(plan.ranges()[2].start + 100, Ordering::Relaxed);
     let error = plan.fetch(&mut bytes).unwrap_err();

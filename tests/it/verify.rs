@@ -2,7 +2,7 @@
 //! on any number of threads and from any source.
 //!
 //! Each region of a file is damaged in each of six ways. The report must name exactly the samples
-//! of the damaged chunks, even if index, footers or neighbours are damaged as well: the chunks
+//! of the damaged chunks, even if index, footers or neighbors are damaged as well: the chunks
 //! before and after a gap tell which samples are missing.
 
 use crate::common::vectors::{bytes, file_of, vectors};

@@ -17,7 +17,7 @@ pub struct Region {
 
 fn kind_of(header: &[u8]) -> Option<RegionKind> {
     match &header[..4] {
-        b"\x89TSL" => Some(RegionKind::Header),
+        b"\x89TSL" => Some(RegionKind::FileHeader),
         b"TSLC" => Some(RegionKind::Chunk),
         b"TSLT" => Some(RegionKind::Table),
         b"TSLI" => Some(RegionKind::IndexPage),

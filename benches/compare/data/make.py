@@ -101,8 +101,8 @@ def photographs():
         raise Unavailable(f"{error}; pip install scikit-learn Pillow") from error
 
 
-def normalised(image):
-    """Normalises an image as for ImageNet, in 32-bit floats."""
+def normalized(image):
+    """Normalizes an image as for ImageNet, in 32-bit floats."""
     mean = np.array([0.485, 0.456, 0.406], dtype=np.float32)
     deviation = np.array([0.229, 0.224, 0.225], dtype=np.float32)
     return (image.astype(np.float32) / np.float32(255) - mean) / deviation
@@ -111,11 +111,11 @@ def normalised(image):
 def images(folder, _arguments):
     patches = []
     for image in photographs():
-        whole = normalised(image)
+        whole = normalized(image)
         for y in range(0, whole.shape[0] - PATCH + 1, PATCH):
             for x in range(0, whole.shape[1] - PATCH + 1, PATCH):
                 patches.append(whole[y : y + PATCH, x : x + PATCH])
-    origin = "photographs china.jpg and flower.jpg of scikit-learn, normalised as for ImageNet, in patches"
+    origin = "photographs china.jpg and flower.jpg of scikit-learn, normalized as for ImageNet, in patches"
     folder.add_floats("images", np.stack(patches), (PATCH, PATCH, 3), origin)
 
 
@@ -172,7 +172,7 @@ def speech(folder, _arguments):
 
 def trained(folder, _arguments):
     """Trains a perceptron to remove noise from patches of photographs, and writes its weights."""
-    whole = [normalised(image) for image in photographs()]
+    whole = [normalized(image) for image in photographs()]
     from sklearn.neural_network import MLPRegressor
 
     random = np.random.default_rng(5)

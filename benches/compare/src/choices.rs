@@ -1,4 +1,4 @@
-//! Compares tensilo's choice of encodings with the best one, and measures what each idea saves.
+//! Compares tensilo's choice of encodings with the best one, and measures what each technique saves.
 //!
 //! The writer estimates encodings from a sample of each chunk. An exhaustive search encodes every
 //! combination, so its result is the best that the profile allows, and the difference is the
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use half::bf16;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
-use tensilo::search::{Idea, Search};
+use tensilo::search::{Search, Technique};
 use tensilo::sink::Stream;
 use tensilo::{ColumnBatch, ColumnSchema, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 
@@ -23,7 +23,7 @@ use tensilo::{ColumnBatch, ColumnSchema, Profile, Reader, Schema, Shape, Writer,
 /// estimates them from a sample; an exhaustive search encodes each, which takes a second for a
 /// chunk of 512 KiB. The regret is the additional cost of the encoder's choice. The profile defines
 /// the cost: encodings that decode more slowly must save more. With `--ablation`, prints the bytes
-/// that each idea saves in an exhaustive search, and the encoding time without it.
+/// that each technique saves in an exhaustive search, and the encoding time without it.
 #[derive(clap::Args)]
 pub struct Arguments {
     /// As in the comparison
@@ -45,7 +45,7 @@ pub struct Arguments {
     /// the next chunks
     #[arg(long, value_name = "COUNT", default_value = "8", value_parser = clap::value_parser!(u16).range(1..))]
     chunks: u16,
-    /// Print the loss without each idea
+    /// Print the loss without each technique
     #[arg(long)]
     ablation: bool,
     /// Fail if a regret is greater: one percentage per profile, separated by commas
@@ -111,7 +111,7 @@ pub fn run(arguments: &Arguments) -> Result<()> {
     let is_requested = |name: &str| arguments.only.is_empty() || arguments.only.iter().any(|only| only == name);
     match arguments.ablation {
         true => println!(
-            "| data | profile | idea | stored | without it | lost | time without it |\n|---|---|---|--:|--:|--:|--:|"
+            "| data | profile | technique | stored | without it | lost | time without it |\n|---|---|---|--:|--:|--:|--:|"
         ),
         false => println!("| data | profile | raw | stored | smallest | regret |\n|---|---|--:|--:|--:|--:|"),
     }
@@ -167,16 +167,16 @@ fn measure(arguments: &Arguments, source: &dyn Source, profile: Profile, failure
     Ok(())
 }
 
-/// Prints the ideas that save anything, and how much.
+/// Prints the techniques that save anything, and how much.
 fn print_ablation(name: &str, source: &dyn Source, profile: Profile) -> Result<()> {
     let best = encode(source, profile, Search::new().exhaustive())?;
     let usual = encode(source, profile, Search::new())?;
-    for idea in Idea::ALL {
-        let without = encode(source, profile, Search::new().exhaustive().without(idea))?;
+    for technique in Technique::ALL {
+        let without = encode(source, profile, Search::new().exhaustive().without(technique))?;
         if without.cost != best.cost {
-            let shorter = encode(source, profile, Search::new().without(idea))?;
+            let shorter = encode(source, profile, Search::new().without(technique))?;
             println!(
-                "| {name} | {idea:?} | {} | {} | {:.2} % | {:.0} % |",
+                "| {name} | {technique:?} | {} | {} | {:.2} % | {:.0} % |",
                 best.bytes,
                 without.bytes,
                 without.percents_above(&best),

@@ -1,7 +1,7 @@
 //! Compares tensilo's loader with threads that gather the same batches from other stores.
 //!
 //! The threads take batches of the epoch's order in turn, into their own memory, and deliver them
-//! to no one. This favours the other stores: the cost of a loader is only included for tensilo. The
+//! to no one. This favors the other stores: the cost of a loader is only included for tensilo. The
 //! rows `gathers` show tensilo without its loader.
 
 use crate::data::{self, Dataset};

@@ -1,4 +1,4 @@
-//! Measures times, summarises them, and draws random numbers.
+//! Measures times, summarizes them, and draws random numbers.
 
 use anyhow::Result;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Returns median, quartiles and extremes, interpolated between neighbours. `values` must not
+    /// Returns median, quartiles and extremes, interpolated between neighbors. `values` must not
     /// be empty.
     pub fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();

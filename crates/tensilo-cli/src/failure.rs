@@ -154,7 +154,7 @@ fn exit_of(kind: ErrorKind) -> Exit {
         ErrorKind::Corrupt => Exit::Damaged,
         ErrorKind::Io | ErrorKind::Busy => Exit::Io,
         ErrorKind::Internal => Exit::Internal,
-        // the others: this program cannot process this input
+        // all others mean that this program cannot process this input
         _ => Exit::Usage,
     }
 }
@@ -176,8 +176,8 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
     message
 }
 
-/// Returns the failure of an error that has its own message here: cancelled work, or an output file
-/// that exists, which the library reports as an I/O error.
+/// Returns the failure for an error that has its own message here: cancelled work, or an output
+/// file that exists, which the library reports as an I/O error.
 fn special(error: &Error, path: Option<&Path>) -> Option<Failure> {
     if error.kind() == ErrorKind::Cancelled {
         return Some(Failure::Cancelled);
@@ -202,7 +202,7 @@ impl From<DataError> for Failure {
     }
 }
 
-/// Only output fails with this type: all other I/O errors are errors of the library.
+/// Only writing output fails with this type; all other I/O errors are errors of the library.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         match error.kind() {
@@ -265,13 +265,13 @@ fn cast_flag(name: &str, dtype: DType) -> String {
     option("--cast", &format!("{name}={dtype}"))
 }
 
-/// Returns an option with its value. A value that starts with a hyphen is attached by `=`, so that
-/// it is not taken for an option.
+/// Returns an option with its value. A value that starts with a hyphen is attached with `=`, so
+/// that it is not taken for an option.
 fn option(flag: &str, value: &str) -> String {
     format!("{flag}{}{}", if value.starts_with('-') { '=' } else { ' ' }, shell_quote(value))
 }
 
-/// Returns a text as one word of a shell. Invisible characters are escaped for the reader; the
+/// Quotes a string as one word of a shell. Invisible characters are escaped for the reader; the
 /// shell does not undo that.
 fn shell_quote(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+,=".contains(c);

@@ -62,7 +62,7 @@ fn is_pattern(path: &Path) -> bool {
     !Address::is_url_path(path) && path.to_string_lossy().contains(['*', '?', '[']) && path.symlink_metadata().is_err()
 }
 
-/// Opens a file or an object for positioned reads. If another process changes or truncates it,
+/// Opens a file or an object for positional reads. If another process changes or truncates it,
 /// reads fail with an error; they do not crash as a memory map would.
 pub(crate) fn source(path: &Path) -> Outcome<Arc<dyn Source>> {
     tensilo_object::source_at(path).map_err(|error| Failure::about(path, error))

@@ -1,6 +1,6 @@
 //! Options that several commands share, parsers of option values, and checks of inputs.
 //!
-//! A parser that refuses a value returns a text that shows how to write it. Names of columns may
+//! A parser that refuses a value returns a message that shows how to write it. Names of columns may
 //! contain `=`, so `NAME=VALUE` splits at the last one. Defaults that depend on the profile belong
 //! to the library: such an option is `None` unless the user sets it.
 
@@ -35,22 +35,22 @@ pub(crate) struct EncodingArgs {
     #[arg(long, value_name = "N", value_parser = chunk_bytes)]
     pub(crate) chunk_bytes: Option<usize>,
     /// Decoded bytes of a block, 1KiB to 512KiB, or "none". Each block of a chunk is read and
-    /// checked individually: smaller blocks read less for one sample, and store more [default:
-    /// 8KiB, with --profile small 64KiB, with bitshuffle-zstd none]
+    /// checked individually: with smaller blocks, reading one sample reads less, but the file is
+    /// larger [default: 8KiB, with --profile small 64KiB, with bitshuffle-zstd none]
     #[arg(long, value_name = "N", value_parser = block_bytes)]
     pub(crate) block_bytes: Option<BlockBytes>,
-    /// Skip decoding each chunk to compare it with its input: slightly faster, but a memory or
+    /// Do not decode each chunk to check it against its input: slightly faster, but a memory or
     /// processor fault can corrupt the file unnoticed
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Threads that encode; as many more read Parquet. The output does not depend on it [default:
-    /// all cores]
+    /// Encoding threads; as many additional threads read Parquet. The output does not depend on
+    /// their number [default: all cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 }
 
 impl EncodingArgs {
-    /// Returns the options as the library takes them.
+    /// Converts the options to the library's `WriterOptions`.
     pub(crate) fn writer_options(&self) -> WriterOptions {
         let options = WriterOptions::new().profile(self.profile).threads(threads(self.threads));
         let mut options = options.check_chunks(!self.no_check);
@@ -223,7 +223,7 @@ pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
     bytes.ok_or_else(|| "a chunk has 1 byte to 32MiB".to_owned())
 }
 
-/// Parses the maximum raw bytes of a dataset file: at least one.
+/// Parses the maximum raw size of a dataset file: at least one byte.
 pub(crate) fn shard_bytes(text: &str) -> Result<u64, String> {
     Some(bytes(text)?).filter(|&bytes| bytes > 0).ok_or_else(|| "a dataset file has at least 1 byte".to_owned())
 }

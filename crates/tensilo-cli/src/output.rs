@@ -1,13 +1,14 @@
 //! Outputs: files, objects, streams, and descriptors that are open when the program starts.
 //!
 //! A conversion can run for hours, so mistakes must be found before it starts. A [`Destination`] is
-//! resolved first. It refuses an output that is also an input, whatever path, link or descriptor
-//! names it, an existing file, and binary data for a terminal. Nothing is opened or changed until
+//! resolved first. It refuses an existing file, binary data for a terminal, and an output that is
+//! also an input, whatever path, link or descriptor names it. Nothing is opened or changed until
 //! [`Destination::create`].
 //!
-//! A file or an object appears when it is complete, and replaces the old one as a whole. A pipe, a
-//! device or an open descriptor cannot be replaced, so the data is written into it. `/dev/fd/3` is
-//! duplicated instead of opened, because opening would start at the beginning of the file.
+//! A file or an object appears only when it is complete, and replaces the old one as a whole. A
+//! pipe, a device or an open descriptor cannot be replaced, so the data is written into it.
+//! `/dev/fd/3` is duplicated instead of opened, because opening would start at the beginning of the
+//! file.
 
 use crate::failure::{Failure, Outcome};
 use crate::signals;
@@ -130,8 +131,8 @@ impl Destination {
         inputs.iter().find(same).map_or(Ok(()), |input| Err(self.is_input(input)))
     }
 
-    /// Returns the identity of the existing output. An empty file cannot be an input, so it has
-    /// none.
+    /// Returns the identity of the existing output. An empty file has none, because it cannot be an
+    /// input.
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         let (metadata, identity) = match &self.target {
             Target::File => (self.name.metadata()?, FileIdentity::at(&self.name)?),
@@ -169,7 +170,8 @@ impl Destination {
         }
     }
 
-    /// Returns whether the output can be restarted: nothing of it is visible before it is complete.
+    /// Returns whether the output can be restarted, that is, whether no part of it is visible until
+    /// it is complete.
     pub(crate) fn is_restartable(&self) -> bool {
         matches!(self.target, Target::File | Target::Object(_))
     }
@@ -229,7 +231,7 @@ impl Target {
         // `create` reports the problem
         let Ok(metadata) = path.metadata() else { return Ok(Self::File) };
         kind_of(metadata.file_type()).map_err(|what| {
-            let message = "but only a regular file is replaced; choose another path";
+            let message = "but only regular files can be replaced; choose another path";
             Failure::Usage(format!("{}: this is {what}, {message}", display_path(path)))
         })
     }
@@ -278,8 +280,8 @@ impl Output {
         Self::Stdout(BufWriter::new(io::stdout()))
     }
 
-    /// Returns the writer for a summary: the standard output, unless the data goes there; then the
-    /// standard error.
+    /// Returns the writer for a summary: the standard error if the data goes to the standard
+    /// output, otherwise the standard output.
     pub(crate) fn summary(&self) -> Box<dyn Write> {
         let shares_stdout = match self {
             Self::Stdout(_) => true,

@@ -6,7 +6,7 @@
 //! signal ends the process at once.
 //!
 //! On systems other than Unix, the default action of the system ends the process. A temporary file
-//! then stays next to its destination; the next `convert` to that destination names it.
+//! then stays next to its destination; the next `convert` to that destination reports it.
 
 #[cfg(unix)]
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -20,7 +20,7 @@ use std::time::Duration;
 /// The last signal that arrived; 0 if none did. The handler sets it, so that the work sees a signal
 /// even if the waiting thread is not scheduled.
 static RECEIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-/// Whether the work has seen a signal and is about to end.
+/// Whether the work has seen a signal and is ending.
 static SEEN: AtomicBool = AtomicBool::new(false);
 /// The time in milliseconds that the current work has to end; 0 if no work checks for signals.
 static TIMEOUT_MS: AtomicU64 = AtomicU64::new(0);

@@ -1,6 +1,6 @@
 //! The terminal: its width, messages on the standard error, and the progress bar.
 //!
-//! Messages look like clap's and follow the same rules: colours only on a terminal, and none with
+//! Messages look like clap's and follow the same rules: colors only on a terminal, and none with
 //! `NO_COLOR`. A progress bar is shown only if the standard error is a terminal and `--quiet` is
 //! absent. Work also polls for signals here: [`Progress::set`] returns `Break` after a signal, even
 //! if no bar is shown.
@@ -41,7 +41,7 @@ pub(crate) fn note(message: &str) {
     print(*Styles::styled().get_valid(), "note:", message);
 }
 
-/// Prints the heading, in its style if the terminal has colours, and the message unchanged.
+/// Prints the heading, in its style if the terminal has colors, and the message unchanged.
 fn print(style: Style, heading: &str, message: &str) {
     // if stderr is closed, the message cannot be read anyway
     let _ = writeln!(anstream::stderr(), "{style}{heading}{style:#} {message}");
@@ -77,10 +77,10 @@ impl Unit {
 }
 
 /// A function that receives the phase of some work, the amount done, and the total, if known. If it
-/// breaks, the work ends with an error of kind `Cancelled`, and its output is removed.
+/// returns `Break`, the work ends with an error of kind `Cancelled`, and its output is removed.
 pub type ProgressCallback<'a> = &'a mut dyn FnMut(&'static str, u64, Option<u64>) -> ControlFlow<()>;
 
-/// A progress bar without colours. Dropping it clears the line.
+/// A progress bar without colors. Dropping it clears the line.
 pub(crate) struct Progress {
     bar: ProgressBar,
     unit: Unit,
@@ -107,7 +107,7 @@ impl Progress {
         }
         signals::show_line(true);
         if self.phase.replace(Some((phase, total))) != Some((phase, total)) {
-            // the style first, because each later call draws
+            // set the style first, because each later call draws
             self.bar.set_style(self.unit.style(total.is_some()));
             self.bar.set_message(phase);
             match total {

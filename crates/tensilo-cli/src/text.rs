@@ -1,9 +1,9 @@
 //! Text for people: numbers with units, tables, and the lines that several commands print.
 //!
 //! `comfy_table` lays out tables without borders: columns are two spaces apart, and numbers are
-//! right-aligned. On a terminal, a table is as wide as the terminal: texts wrap within their
-//! column, numbers do not. In a pipe or a file, nothing is wrapped or cut, so that each row is one
-//! line for `grep` and `awk`.
+//! right-aligned. On a terminal, a table is as wide as the terminal: text wraps within its column,
+//! numbers do not. In a pipe or a file, nothing is wrapped or cut, so that each row is one line for
+//! `grep` and `awk`.
 //!
 //! Names and values in files are untrusted. [`excerpt`] escapes their control characters, so that
 //! they cannot control the terminal, and limits their length.
@@ -75,7 +75,7 @@ impl Table {
     }
 }
 
-/// Returns the cells of a column that several tables share: name, type, shape, raw bytes, stored
+/// Returns the cells that several tables show for a column: name, type, shape, raw bytes, stored
 /// bytes, and their ratio.
 pub(crate) fn column_cells(schema: &ColumnSchema, raw_bytes: u64, stored_bytes: u64) -> Vec<String> {
     let (name, shape) = (excerpt(&schema.name), schema.shape.to_string());
@@ -138,7 +138,7 @@ pub(crate) fn damage_line(damage: &Damage) -> String {
     format!("bytes {}..{}: {what}{}{rule}", range.start, range.end, damage.error.message())
 }
 
-/// Formats bytes in powers of 1000: `512 B`, `41.6 MB`.
+/// Formats a number of bytes in powers of 1000: `512 B`, `41.6 MB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["kB", "MB", "GB", "TB", "PB", "EB"];
     if bytes < 1_000 {

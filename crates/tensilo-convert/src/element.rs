@@ -13,8 +13,8 @@ use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::mark_dtype;
 use tensilo::{DType, Error, Result};
 
-/// Returns a field of elements of a type. For complex numbers, these are their halves. `dtype` is
-/// not a string type.
+/// Returns a field for elements of a type. For complex numbers, the elements are their halves.
+/// `dtype` is not a string type.
 pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
     let data_type = match dtype {
         DType::Bf16 => return mark_dtype(Field::new(name, DataType::UInt16, nullable), dtype),
@@ -36,8 +36,8 @@ pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
     Field::new(name, data_type, nullable)
 }
 
-/// Returns the bytes of the unit that is swapped between byte orders: an element, or half of a
-/// complex number.
+/// Returns the size, in bytes, of the unit that is reversed to change the byte order: an element,
+/// or half of a complex number.
 pub(crate) fn swap_width(dtype: DType) -> usize {
     if dtype == DType::Complex64 { 4 } else { dtype.element_bytes() }
 }
@@ -69,7 +69,7 @@ pub(crate) fn swap_bytes(width: usize, bytes: &mut [u8]) {
     }
 }
 
-/// Returns the bits of an element in packed formats, if it is not a whole byte there.
+/// Returns the number of bits of an element in packed formats, or `None` if it takes whole bytes.
 pub(crate) fn packed_bits(dtype: DType) -> Option<u32> {
     Some(dtype.value_bits()).filter(|bits| dtype.is_small() && *bits < 8)
 }
@@ -80,7 +80,7 @@ pub(crate) fn unpack(bytes: &[u8], bits: u32, first_bit: u64, count: usize) -> V
     let byte = |at: u64| usize::try_from(at).ok().and_then(|at| bytes.get(at)).copied().unwrap_or(0);
     let mask = u8::MAX >> (8 - bits.clamp(1, 8));
     let element = |i: usize| {
-        // the bytes are in memory, so their bits are fewer than 2^64
+        // the bytes are in memory, so they have fewer than 2^64 bits
         let start = first_bit.saturating_add(u64::try_from(i).unwrap_or(u64::MAX).saturating_mul(bits.into()));
         let pair = u16::from_le_bytes([byte(start / 8), byte(start / 8 + 1)]);
         (pair >> (start % 8)).to_le_bytes()[0] & mask
@@ -107,7 +107,7 @@ impl<W: Write> Write for Packer<W> {
     fn write(&mut self, elements: &[u8]) -> io::Result<usize> {
         let mut packed = Vec::with_capacity(elements.len());
         for &element in elements {
-            self.rest |= u16::from(element) << self.rest_bits; // at most 8 bits above at most 7
+            self.rest |= u16::from(element) << self.rest_bits; // fits: at most 8 + 7 bits
             self.rest_bits += self.bits;
             if self.rest_bits >= 8 {
                 packed.push(self.rest.to_le_bytes()[0]);

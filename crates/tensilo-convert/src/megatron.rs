@@ -1,11 +1,12 @@
-//! Megatron's indexed datasets: `x.idx` has the lengths of sequences, and `x.bin` their tokens.
+//! Megatron's indexed datasets: `x.idx` contains the lengths of sequences, and `x.bin` their
+//! tokens.
 //!
 //! The index has a header and then three lists. Numbers are little-endian.
 //!
 //! ```text
 //! "MMIDIDX\0\0", version 1 (u64), type (u8), sequences (u64), documents + 1 (u64)
 //! length of each sequence (i32), its offset in the .bin file (i64)
-//! number of the first sequence of each document (i64), and of sequences
+//! number of the first sequence of each document, then the number of sequences (i64)
 //! ```
 //!
 //! The sizes of the lists are compared with the size of the file before they are read. Then all
@@ -79,12 +80,12 @@ impl RecordSource for MegatronFiles {
 pub(crate) const MAGIC: &[u8] = b"MMIDIDX\x00\x00";
 /// The version of the layout, which follows the first bytes.
 pub(crate) const VERSION: u64 = 1;
-/// The bytes of a header.
+/// The size of a header in bytes.
 const HEADER_BYTES: u64 = 34;
 const LENGTH_BYTES: u64 = 4;
 const POINTER_BYTES: u64 = 8;
 
-/// The header of an index, after its lists were found to fit the file.
+/// The header of an index whose lists are known to fit in the file.
 #[derive(Clone, Debug)]
 struct MegatronIndex {
     dtype: DType,
@@ -186,11 +187,11 @@ impl IndexList {
     }
 }
 
-/// The approximate bytes of tokens in a batch.
+/// The approximate size of the tokens in a batch, in bytes.
 const BATCH_BYTES: usize = 2 << 20;
-/// The maximum bytes of a document: Arrow's offsets have 32 bits.
+/// The maximum size of a document in bytes, because Arrow's offsets have 32 bits.
 const MAX_DOCUMENT_BYTES: usize = (1 << 31) - 1;
-/// The maximum documents of a batch, regardless of their size.
+/// The maximum number of documents in a batch, regardless of their size.
 const MAX_BATCH_DOCUMENTS: u64 = 1 << 16;
 
 /// The documents of a dataset, in order.
@@ -254,7 +255,7 @@ impl Documents {
         }
     }
 
-    /// Appends the tokens of the next document: its sequences, one after the other.
+    /// Appends the tokens of the next document: its sequences, one after another.
     fn document(&mut self, bytes: &mut MutableBuffer) -> Result<()> {
         let end = self.bounds.next_number()?;
         if end < self.next_sequence || end > self.index.sequence_count {
@@ -278,7 +279,7 @@ impl Documents {
                 return Err(Error::bad_input(format!("it has more than {MAX_DOCUMENT_BYTES} bytes")));
             }
             bytes.extend_zeros(count);
-            let destination = bytes.get_mut(start..).unwrap_or_default(); // as many were added
+            let destination = bytes.get_mut(start..).unwrap_or_default(); // `bytes` was extended
             self.tokens.read_exact_at(offset, destination).map_err(read_error)?;
             self.next_sequence = self.next_sequence.saturating_add(1);
         }

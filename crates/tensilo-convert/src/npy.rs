@@ -2,7 +2,7 @@
 //!
 //! The first axis of an array counts samples. An array file becomes one column, and an archive one
 //! column for each array. A header is a Python literal, and only what headers contain is parsed:
-//! texts, integers, booleans, tuples, lists and dictionaries. `npyz` and `py_literal` read the
+//! strings, integers, booleans, tuples, lists and dictionaries. `npyz` and `py_literal` read the
 //! same, but need a generated parser and big integers, and allocate what a header claims.
 
 use crate::stream::{read_error, stream_error};
@@ -49,12 +49,12 @@ fn column(name: &str, header: &NpyHeader, bytes: ColumnBytes) -> Result<TensorCo
     Ok(TensorColumn { is_swapped: header.is_swapped, order: header.order, ..column })
 }
 
-/// Refuses an array with fewer or more bytes than its shape says.
+/// Refuses an array with fewer or more bytes than its shape implies.
 fn check_length(column: &TensorColumn, header: &NpyHeader, found: u64) -> Result<()> {
     if column.byte_count() == Some(found) {
         return Ok(());
     }
-    let expected = column.byte_count().unwrap_or(u64::MAX); // checked before
+    let expected = column.byte_count().unwrap_or(u64::MAX); // checked earlier
     let what = if found < expected { "is cut off" } else { "has bytes after its elements" };
     let NpyHeader { dtype, extents, .. } = header;
     Err(Error::bad_input(format!(
@@ -99,7 +99,7 @@ impl InputFormat for Npz {
             columns.push((name.to_owned(), array));
         }
         if let Some(other) = other.filter(|_| array_count == 0) {
-            return Err(Error::bad_input(other)); // not an archive of NumPy
+            return Err(Error::bad_input(other)); // not a NumPy archive
         }
         Ok(Some(Box::new(TensorTable::new(columns, [], FormatOptions::SAMPLE_ADVICE)?)))
     }
@@ -120,7 +120,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns the name of a file in the archive, and its entry or why it cannot be read.
+    /// Returns the name of a file in the archive, and its entry, or the reason why it cannot be
+    /// read.
     fn of(archive: &mut ZipArchive<InputReader>, i: usize) -> Result<(String, Result<Self>)> {
         let entry = archive.by_index_raw(i).map_err(|error| malformed(&error))?;
         let name = entry.name().map_err(|error| malformed(&error))?.into_owned();
@@ -178,8 +179,8 @@ fn array(file: &FormatFile, name: &str, entry: &Entry) -> Result<(TensorColumn, 
 /// The first bytes of an array file.
 const MAGIC: &[u8] = b"\x93NUMPY";
 
-/// The maximum bytes of a header's text. NumPy writes headers of some hundred bytes, and by default
-/// reads at most 10,000.
+/// The maximum size of a header's text in bytes. NumPy writes headers of a few hundred bytes, and
+/// by default reads at most 10,000.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// The header of an array file.
@@ -232,7 +233,7 @@ impl NpyHeader {
             )
         };
         let header = Self::of(&text.ok_or_else(malformed)?).ok_or_else(malformed)?;
-        Ok(Self { byte_count: 8 + size_bytes + size, ..header? }) // at most 1 MiB and some
+        Ok(Self { byte_count: 8 + size_bytes + size, ..header? }) // little more than 1 MiB
     }
 
     /// Parses the text of a header. Returns `None` if it is malformed.
@@ -319,7 +320,8 @@ enum Literal {
 /// The maximum depth of nested sequences; `descr` of records has depth 3.
 const MAX_DEPTH: usize = 8;
 
-/// Parses a literal that only spaces follow. Returns `None` if it is malformed or of another kind.
+/// Parses a literal, which only spaces may follow. Returns `None` if it is malformed or of an
+/// unsupported kind.
 fn parse_literal(text: &str) -> Option<Literal> {
     let mut rest = text;
     let literal = value(&mut rest, 0)?;
@@ -352,7 +354,7 @@ fn value(rest: &mut &str, depth: usize) -> Option<Literal> {
     }
 }
 
-/// Skips a token, if it is next. Returns whether it is.
+/// Skips a token if it is next, and returns whether it was.
 fn after(rest: &mut &str, token: &str) -> bool {
     *rest = rest.trim_start();
     match rest.strip_prefix(token) {

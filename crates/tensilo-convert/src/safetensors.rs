@@ -1,8 +1,8 @@
 //! Safetensors: named tensors after a header in JSON.
 //!
 //! The first axis of a tensor counts samples. The header is compared with the size of the file
-//! before any tensor is read. A tensor that cannot be stored is a refused column, and the others
-//! are read.
+//! before any tensor is read. A tensor that cannot be stored becomes a refused column, and the
+//! others are read.
 
 use crate::element::packed_bits;
 use crate::stream::read_error;
@@ -13,9 +13,9 @@ use std::io::Read;
 use tensilo::import::{FormatFile, InputFormat, RecordSource};
 use tensilo::{DType, Error, Result};
 
-/// The maximum bytes of a header, as in the original library.
+/// The maximum size of a header in bytes, the same as in the original library.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
-/// The bytes of a header's length.
+/// The size in bytes of the field with the header's length.
 const LENGTH_BYTES: u64 = 8;
 
 /// Safetensors files.
@@ -88,7 +88,7 @@ fn columns(
         let column = TensorColumn { packed_bits: packed_bits(dtype), ..column };
         if options.file_is_sample { column.into_sample(&extents) } else { Ok(column) }
     };
-    // tensors without elements share offsets, so names decide
+    // tensors without elements share offsets, so names break ties
     let mut names = metadata.offset_keys();
     names.sort_by_key(|name| (metadata.info(name).map(|info| info.data_offsets), name.clone()));
     let named = |name: String| {

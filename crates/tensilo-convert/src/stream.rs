@@ -13,7 +13,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Schema};
 use tensilo::import::{FormatFile, InputReader};
 use tensilo::{Error, Result};
 
-/// The maximum bytes of one value. Arrow's offsets have 32 bits, and a batch has fewer than
+/// The maximum size of one value in bytes. Arrow's offsets have 32 bits, and a batch has fewer than
 /// `BATCH_BYTES` bytes before its last row.
 pub(crate) const MAX_VALUE_BYTES: u64 = (1 << 31) - 1 - BATCH_BYTES as u64;
 
@@ -24,7 +24,7 @@ pub(crate) enum ByteStream {
 }
 
 impl ByteStream {
-    /// Opens a file at its start. Its first bytes tell whether it is compressed.
+    /// Opens a file at its start. Its first bytes show whether it is compressed.
     pub(crate) fn open(file: &FormatFile) -> Result<Self> {
         const BUFFER_BYTES: usize = 1 << 16;
         let mut first = Vec::new();
@@ -117,8 +117,8 @@ pub(crate) fn cut_off(what: &str) -> Error {
 /// A batch ends with the row that reaches this many bytes.
 pub(crate) const BATCH_BYTES: usize = 2 << 20;
 
-/// The maximum values of a batch, nulls included: a row of a few bytes may be null in very many
-/// columns.
+/// The maximum number of values in a batch, nulls included: a row of a few bytes may be null in
+/// very many columns.
 const MAX_BATCH_VALUES: usize = 1 << 22;
 
 /// Returns the maximum number of rows of a batch, regardless of their bytes.
@@ -135,8 +135,8 @@ pub(crate) fn values_per_row(field: &Field) -> usize {
     }
 }
 
-/// Returns batches with this schema. `next` reads a row and returns it with its bytes, or `None` at
-/// the end.
+/// Returns batches with this schema. `next` reads a row and returns it with its size in bytes, or
+/// `None` at the end.
 pub(crate) fn row_batches<'a, R: 'a>(
     schema: &Schema,
     mut next: impl FnMut() -> Result<Option<(R, usize)>> + 'a,

@@ -2,7 +2,7 @@
 //!
 //! A file is a sequence of frames: a length and a record, each with a checksum. A record is a
 //! message of `tensorflow/core/example/example.proto`, and nothing declares which features examples
-//! have. So a first pass finds the features and their types, and a second one makes arrays. A
+//! have. So a first pass infers the features and their types, and a second one builds arrays. A
 //! feature whose examples contradict each other is refused, and the others are read.
 
 use crate::stream::{ByteStream, MAX_VALUE_BYTES, cut_off, matches_extension, row_batches};
@@ -16,7 +16,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin, refused_field};
 use tensilo::{Error, Result, limits};
 
-/// The bytes of a length and its checksum.
+/// The size of a length and its checksum, in bytes.
 const HEADER_BYTES: u64 = 12;
 
 /// TFRecord files of `tf.train.Example`.
@@ -54,7 +54,7 @@ fn record_length(header: &[u8]) -> Option<u64> {
 }
 
 /// Returns the checksum as the format stores it: a CRC-32C, rotated and added to a constant, so
-/// that checksums of data that contain checksums stay useful.
+/// that a checksum of data that itself contains checksums stays useful.
 fn masked_crc(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xA282_EAD8)
 }
@@ -106,7 +106,7 @@ impl Records {
         format!("record {}, which ends at byte {}", self.next.saturating_sub(1), self.offset)
     }
 
-    /// Returns the next example and the bytes of its record.
+    /// Returns the next example, and the size of its record in bytes.
     fn next_example(&mut self) -> Result<Option<(Example, usize)>> {
         let what = format!("record {} at byte {}", self.next, self.offset);
         let Some(header) = self.stream.read_exactly(HEADER_BYTES, &what)? else { return Ok(None) };
@@ -226,7 +226,7 @@ struct InferredFeatures {
 }
 
 impl InferredFeatures {
-    /// Updates the features by an example. `record` describes it in errors.
+    /// Updates the features with an example. `record` describes it in errors.
     fn observe(&mut self, example: &Example, record: &dyn Fn() -> String) -> Result<()> {
         for (name, feature) in example.features.iter().flat_map(|features| &features.feature) {
             let Some(values) = &feature.values else { continue };
@@ -284,8 +284,8 @@ fn record_batch(examples: &[Example], schema: &SchemaRef) -> Result<RecordBatch>
     batch.map_err(|error| Error::bad_input(error.to_string()))
 }
 
-/// Makes an array of a feature, of its values or of lists of them. The second pass finds the types
-/// of the first, unless the file has changed, which is detected at the end.
+/// Builds an array of the values of a feature, or of lists of them. The second pass sees the same
+/// types as the first, unless the file has changed, which is detected at the end.
 fn array<'a>(field: &Field, values: impl Iterator<Item = Option<&'a FeatureValues>>) -> Result<ArrayRef> {
     macro_rules! build {
         ($builder:expr, $variant:ident, $value:expr) => {{

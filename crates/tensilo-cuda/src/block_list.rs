@@ -1,14 +1,14 @@
 //! The blocks of a batch and where their elements go: the input of one launch.
 //!
-//! A device wants few large copies, and samples come as many small blocks. A list therefore
+//! Devices work best with few large copies, but samples come as many small blocks. A list therefore
 //! concatenates the stored bytes of its blocks, each at a multiple of 16, so that one copy takes
 //! them to the device. The tables of a part are stored once for all consecutive blocks that share
-//! them. Samples of one block become several copies of one decoded block. Fetched bytes that
+//! them. Samples of one block become several copies from one decoded block. Fetched bytes that
 //! already lie in memory of the device's driver are not copied to the list: they become *segments*,
 //! and are sent from there.
 //!
-//! Offsets are relative to the list and to the memory of the batch. They become addresses when the
-//! list is launched, and are checked before, so a kernel writes nowhere else.
+//! Offsets are relative to the list and to the memory of the batch. They are checked, and then
+//! become addresses when the list is launched, so a kernel cannot write anywhere else.
 
 use bytemuck::{Pod, Zeroable};
 use std::fmt;
@@ -39,7 +39,7 @@ impl Conversion {
         }
     }
 
-    /// Returns the bytes of a delivered element, given the bytes of a stored one.
+    /// Returns the size of a delivered element in bytes, given the size of a stored one.
     pub const fn element_bytes(self, stored: usize) -> usize {
         match self {
             Self::None => stored,
@@ -55,11 +55,11 @@ pub struct Destination {
     pub dtype: DType,
     /// The conversion of elements on delivery.
     pub conversion: Conversion,
-    /// The byte of the batch's memory at which the column begins: a multiple of the bytes of a
+    /// The offset in the batch's memory at which the column begins: a multiple of the size of a
     /// delivered element.
     pub offset: usize,
-    /// The bytes of a row: samples begin at multiples of this, counted from `offset`. The rest of a
-    /// row is not written, see [`BlockList::fill`]. `None`: samples adjoin each other.
+    /// The size of a row in bytes: samples begin at multiples of this, counted from `offset`. The
+    /// rest of a row is not written, see [`BlockList::fill`]. `None`: samples are contiguous.
     pub row_bytes: Option<usize>,
 }
 
@@ -100,7 +100,7 @@ impl Destination {
     }
 }
 
-/// A block, as kernels take it. Must match the struct in `kernels/decode.h`.
+/// A block, in the form that kernels take. Must match the struct in `kernels/decode.h`.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Block {
@@ -166,7 +166,7 @@ const HEADER_BYTES: usize = ALIGNMENT;
 pub(crate) struct RecordLayout {
     pub blocks: usize,
     pub copies: usize,
-    /// The total bytes.
+    /// The total size in bytes.
     pub end: usize,
 }
 
@@ -175,8 +175,8 @@ pub(crate) struct RecordLayout {
 pub struct Refusal {
     /// The number of the block in the list, or of the row in a gather.
     pub block: usize,
-    /// The number of the rule that it breaks, after `R-5.`. Unspecified if the kernel cannot tell;
-    /// [`StoredBlock::decode`](tensilo::stages::StoredBlock::decode) names the rule.
+    /// The number of the rule that it breaks, after `R-5.`. Unspecified if the kernel cannot
+    /// determine it; [`StoredBlock::decode`](tensilo::stages::StoredBlock::decode) names the rule.
     pub rule: u32,
 }
 
@@ -192,17 +192,17 @@ impl Refusal {
 pub struct BlockList {
     /// The report, then stored bytes and tables, then the records once the list is launched.
     memory: Box<dyn ReadMemory>,
-    /// The used bytes of `memory`, without records.
+    /// The number of bytes of `memory` in use, without records.
     used: usize,
     blocks: Vec<Block>,
     /// The number of blocks whose elements have destinations.
     assigned: usize,
-    /// Elements of the blocks after these.
+    /// Elements of the blocks after the assigned ones.
     pending: Vec<PendingElements>,
     copies: Vec<Copy>,
     /// The part of the last block.
     part: Option<Part>,
-    /// The end of the bytes of the batch that copies write to.
+    /// The end of the range of the batch that copies write to.
     end: usize,
     segments: Vec<Segment>,
     /// Memory of segments of earlier batches, for reuse.
@@ -243,7 +243,7 @@ struct PendingElements {
     offset: usize,
 }
 
-/// The common facts of the blocks of a part.
+/// What the blocks of a part have in common.
 #[derive(Debug)]
 struct Part {
     encoding: u16,
@@ -282,7 +282,7 @@ impl BlockList {
         }
     }
 
-    /// Removes all blocks, and keeps the memory.
+    /// Removes all blocks, but keeps the memory.
     pub fn clear(&mut self) {
         self.unused.extend(self.segments.drain(..).filter_map(|segment| segment.memory));
         self.used = HEADER_BYTES;
@@ -299,12 +299,13 @@ impl BlockList {
         self.blocks.len()
     }
 
-    /// Returns the bytes that a launch sends to the device: stored bytes, tables and records.
+    /// Returns the number of bytes that a launch sends to the device: stored bytes, tables and
+    /// records.
     pub fn byte_count(&self) -> usize {
         self.segment_offsets().last().map_or(0, |end| *end)
     }
 
-    /// Adds fetched bytes as a segment if they are in memory of the caller
+    /// Adds fetched bytes as a segment if they are in memory provided by the caller
     /// ([`FetchedBytes::set_memory`]). Blocks in a segment are sent from there instead of being
     /// copied to the list. Call [`BlockList::adopt`] before the launch.
     pub fn add_segment(&mut self, bytes: &FetchedBytes) {
@@ -315,7 +316,8 @@ impl BlockList {
         }
     }
 
-    /// Takes the memory of a segment that has blocks of the list, until the list is cleared.
+    /// Takes the memory of a segment if it contains blocks of the list, and keeps it until the list
+    /// is cleared.
     pub fn adopt(&mut self, bytes: &mut FetchedBytes) {
         let Some(start) = bytes.memory().map(|memory| memory.as_ptr().addr()) else { return };
         let matches = |segment: &&mut Segment| segment.range.start == start && segment.fetches == bytes.fetches();
@@ -367,7 +369,7 @@ impl BlockList {
         (offset.is_multiple_of(ALIGNMENT) && !bytes.is_empty()).then_some((number, offset))
     }
 
-    /// Extends the used range of a segment by a block. Returns its [`Block::stored`].
+    /// Extends the used range of a segment to include a block. Returns its [`Block::stored`].
     fn extend_segment(&mut self, number: usize, offset: usize, byte_count: usize) -> u64 {
         if let Some(Segment { used, .. }) = self.segments.get_mut(number) {
             let end = offset + byte_count; // in memory
@@ -379,7 +381,7 @@ impl BlockList {
         stored_in_segment(number, offset)
     }
 
-    /// Returns the minimum bytes of the memory of the batch.
+    /// Returns the minimum size of the batch's memory, in bytes.
     pub fn batch_bytes(&self) -> usize {
         self.end
     }
@@ -396,22 +398,22 @@ impl BlockList {
         }
         let BlockSamples { elements, position, offset, .. } = samples;
         let (first, count) = (elements.start, elements.len());
-        let block = self.blocks.len().saturating_sub(1); // there is one
+        let block = self.blocks.len().saturating_sub(1); // at least one exists
         self.pending.push(PendingElements { block, part, first, count, position: *position, offset: *offset });
         Ok(())
     }
 
-    /// Adds a block as a separate one, even if it equals the block before. Its elements get no
+    /// Adds a block as a separate one, even if it equals the previous block. Its elements get no
     /// destination. Returns its number.
     pub(crate) fn push_distinct(&mut self, samples: &BlockSamples<'_>) -> Result<usize> {
         self.push_block(samples)?;
-        Ok(self.blocks.len().saturating_sub(1)) // there is one
+        Ok(self.blocks.len().saturating_sub(1)) // at least one exists
     }
 
     /// Sets the destination of all elements that were added since the last call. They belong to one
     /// column, whose samples are in `parts`.
     ///
-    /// Fails if the conversion or the blocks have another type, or if a sample is longer than a
+    /// Fails if the conversion or the blocks have a different type, or if a sample is longer than a
     /// row.
     pub fn place(&mut self, destination: &Destination, parts: &[SampleRows<'_>]) -> Result<()> {
         destination.check()?;
@@ -469,7 +471,7 @@ impl BlockList {
         self.push_whole(offset, bytes, Block { elements: to_u32(count)?, ..block })
     }
 
-    /// Fails while blocks have no destination.
+    /// Fails if any block has no destination.
     fn check_assigned(&self) -> Result<()> {
         match self.assigned == self.blocks.len() {
             true => Ok(()),
@@ -489,7 +491,8 @@ impl BlockList {
         Ok(())
     }
 
-    /// Adds the copies of elements: one for each row that they lie in, or one if samples adjoin.
+    /// Adds the copies of elements: one for each row that they lie in, or one if samples are
+    /// contiguous.
     fn push_copies(
         &mut self,
         destination: &Destination,
@@ -535,7 +538,7 @@ impl BlockList {
         Ok(())
     }
 
-    /// Adds a copy to a block, or extends the copy before if the two adjoin.
+    /// Adds a copy to a block, or extends the previous copy if the two are adjacent.
     fn push_copy(&mut self, block: usize, copy: Copy, delivered: usize) -> Result<()> {
         let copies = to_u32(self.copies.len())?;
         let block = self.blocks.get_mut(block).ok_or_else(sample_mismatch)?;
@@ -544,7 +547,7 @@ impl BlockList {
         } else if let Some(last) = self.copies.last_mut() {
             let bytes = u64::from(last.count) * delivered as u64;
             if last.first + last.count == copy.first && last.to + bytes == copy.to {
-                last.count += copy.count; // at most the elements of the block
+                last.count += copy.count; // at most the number of elements in the block
                 return Ok(());
             }
         }
@@ -597,7 +600,7 @@ impl BlockList {
             stored_bytes: to_u32(block.bytes().len())?,
             table_bytes,
             elements: to_u32(block.element_count())?,
-            encoding: u8::try_from(block.encoding()).unwrap_or(u8::MAX), // kernels do not know it
+            encoding: u8::try_from(block.encoding()).unwrap_or(u8::MAX), // unknown to kernels
             element_bytes: block.element_bytes() as u8,                  // at most 8
             ..Block::default()
         });
@@ -626,7 +629,8 @@ impl BlockList {
         RecordLayout { blocks, copies, end: copies + size_of_val(self.copies.as_slice()) }
     }
 
-    /// Reserves room for the records. Returns the memory of the list, which no longer moves.
+    /// Reserves room for the records. Returns the memory of the list, which does not move
+    /// afterwards.
     pub(crate) fn reserve_records(&mut self) -> Result<&mut [u8]> {
         let RecordLayout { end, .. } = self.layout();
         to_u32(end)?;
@@ -641,7 +645,7 @@ impl BlockList {
         let layout = self.layout();
         let memory = self.memory.bytes_mut();
         let header = memory.get_mut(..HEADER_BYTES).ok_or_else(too_long)?;
-        header.copy_from_slice(&[[0xFF; 8], [0; 8]].concat()); // equal lengths, as below
+        header.copy_from_slice(&[[0xFF; 8], [0; 8]].concat()); // equal lengths, here and below
         let blocks = memory.get_mut(layout.blocks..).ok_or_else(too_long)?.chunks_exact_mut(size_of::<Block>());
         for (to, block) in blocks.zip(&self.blocks) {
             let offset = block.stored & OFFSET_MASK;
@@ -669,13 +673,13 @@ impl BlockList {
         (&self.blocks, self.memory.bytes_mut(), self.used)
     }
 
-    /// Returns the report of a launch, once it was copied back to the list.
+    /// Returns the report of a launch, once it has been copied back to the list.
     pub(crate) fn report(&self) -> Option<Refusal> {
         let report = self.memory.bytes().first_chunk().map_or(u64::MAX, |bytes| u64::from_le_bytes(*bytes));
         Refusal::from_report(report)
     }
 
-    /// Returns the bytes that a warp needs to decode any of the blocks.
+    /// Returns the number of bytes that a warp needs to decode any of the blocks.
     pub(crate) fn stage_bytes(&self) -> u32 {
         let coded = self.blocks.iter().filter(|block| block.encoding > 1);
         let bytes = coded.map(|block| stage_bytes(block.elements as usize, block.element_bytes.into())).max();
@@ -696,11 +700,11 @@ impl BlockList {
     }
 }
 
-/// The bytes that a warp needs to decode the longest possible block.
+/// The number of bytes that a warp needs to decode the longest possible block.
 const MAX_STAGE_BYTES: u32 = 8 * 65_536 + 8 * 2_048;
 
-/// Returns the bytes that a warp needs to decode a block: its elements, and two sets of marks. Must
-/// match `kernels/decode.h`.
+/// Returns the number of bytes that a warp needs to decode a block: its elements, and two sets of
+/// marks. Must match `kernels/decode.h`.
 fn stage_bytes(elements: usize, element_bytes: usize) -> usize {
     (elements * element_bytes).next_multiple_of(ALIGNMENT) + 8 * elements.div_ceil(32)
 }
@@ -714,8 +718,8 @@ impl Part {
 }
 
 impl Destination {
-    /// Returns the code of the conversion, the bits that are zero in all elements, and the bytes of
-    /// a delivered element.
+    /// Returns the code of the conversion, the bits that are zero in all elements, and the size of
+    /// a delivered element in bytes.
     pub(crate) fn kernel_fields(&self) -> Result<(u8, u8, usize)> {
         self.check()?;
         let delivered = self.conversion.element_bytes(self.dtype.coded_bytes());

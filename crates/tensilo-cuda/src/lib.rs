@@ -1,8 +1,8 @@
 //! Decodes blocks of tensilo files on GPUs.
 //!
 //! Stored bytes cross the link to a GPU in less time than decoded ones, and decoding them there
-//! costs no core of the host. The kernels, in `kernels/`, decode the encodings `raw`, `constant`,
-//! `exponent-tiers`, `residual-tiers` and `bins`; the processor decodes the others.
+//! does not occupy a core of the host. The kernels, in `kernels/`, decode the encodings `raw`,
+//! `constant`, `exponent-tiers`, `residual-tiers` and `bins`; the processor decodes the others.
 //!
 //! * A [`BlockList`] collects the blocks of a batch, as [`tensilo::stages::Decoder::visit_blocks`]
 //!   hands them out, and where their elements go. One launch decodes a list.

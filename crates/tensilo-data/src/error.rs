@@ -32,8 +32,8 @@ pub enum DataError {
         /// What was found.
         message: String,
     },
-    /// Another writer published the version first. Nothing of this writer remains: open the dataset
-    /// again, and repeat the change.
+    /// Another writer published the version first. This writer leaves nothing behind: open the
+    /// dataset again, and repeat the change.
     #[error(
         "{}: another writer has published version {version}; open the dataset again and repeat",
         display_path(path)

@@ -180,7 +180,7 @@ mod linux {
         let fault = FAULTS[(number % 9) as usize];
         let before = break_file(fault, paths);
         let dataset = open(fault, folder, random);
-        let policy = if random.one_in(2) { OnDamage::Substitute } else { OnDamage::Fail };
+        let policy = if random.one_in(2) { OnDamage::Substitute } else { OnDamage::Error };
         let options =
             LoaderOptions::new(1 + random.below(60) as u32).seed(number).last_batch(LastBatch::Exact).on_damage(policy);
         let options = options.order(if random.one_in(2) { Order::Shuffled } else { Order::Sequential });
@@ -228,7 +228,7 @@ mod linux {
         let may_fail = !matches!(fault, Fault::None | Fault::SlowDisk | Fault::FullQueue);
         assert!(errors == 0 || may_fail, "cycle {number}, {fault:?}: {errors} errors");
         let must_fail = matches!(fault, Fault::Vanished | Fault::Replaced | Fault::NoMemory | Fault::PanickingThread)
-            || (fault == Fault::DamagedChunk && policy == OnDamage::Fail);
+            || (fault == Fault::DamagedChunk && policy == OnDamage::Error);
         let is_whole = number / 9 % 4 == 1;
         assert!(errors > 0 || !must_fail || !is_whole, "cycle {number}, {fault:?}: no error");
         fs::write(&paths[2], before).expect("disk space");

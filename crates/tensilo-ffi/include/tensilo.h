@@ -681,7 +681,7 @@ typedef struct tensilo_damage {
 #define TENSILO_LAST_BATCH_EXACT 3
 
 // The batch fails.
-#define TENSILO_ON_DAMAGE_FAIL 0
+#define TENSILO_ON_DAMAGE_ERROR 0
 
 // Other samples replace damaged ones, the same samples on every rank.
 #define TENSILO_ON_DAMAGE_SUBSTITUTE 1
@@ -693,7 +693,7 @@ typedef struct tensilo_damage {
 #define TENSILO_IO_PREAD 1
 
 // Memory maps: no system calls and no copies. While any handle of the file is open, no process may
-// change or truncate the bytes up to the last commit. Changed bytes are undefined behaviour, and a
+// change or truncate the bytes up to the last commit. Changed bytes are undefined behavior, and a
 // page beyond a new end kills the process (`SIGBUS`). tensilo itself does neither: it replaces
 // files by renaming, and appends after the last commit. Do not map files on a network file system.
 #define TENSILO_IO_MMAP 2

@@ -53,11 +53,11 @@ pub struct ArrowArrayStream {
 
 /// Exports the samples of a buffer as an array with its type. Call `release` of both exactly once.
 ///
-/// The values are shared, not copied, unless Arrow has another layout (bool, bf16). The array stays
-/// valid if the buffer is filled again or closed. Numbers become primitive arrays. Tensors become
-/// nested lists, with lists of a fixed size for fixed extents. Text and bytes become large strings
-/// and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times that were
-/// imported from Arrow get their Arrow type back.
+/// The values are shared, not copied, unless Arrow uses a different layout (bool, bf16). The array
+/// stays valid if the buffer is filled again or closed. Numbers become primitive arrays. Tensors
+/// become nested lists, with lists of a fixed size for fixed extents. Text and bytes become large
+/// strings and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times that
+/// were imported from Arrow get their Arrow type back.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_export_arrow(
     buffer: *const tensilo_buffer,
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn tensilo_buffer_export_arrow(
     array: *mut ArrowArray,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             check_slot(schema, "schema")?;
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn tensilo_batch_export_arrow(
     array: *mut ArrowArray,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             check_slot(schema, "schema")?;
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn tensilo_reader_export_stream(
     stream: *mut ArrowArrayStream,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             check_slot(stream, "stream")?;
@@ -203,7 +203,7 @@ mod export {
     ///
     /// # Safety
     ///
-    /// As [`export`].
+    /// The same as for [`export`].
     pub(super) unsafe fn buffer(
         buffer: &tensilo_buffer,
         schema: *mut ArrowSchema,
@@ -219,7 +219,7 @@ mod export {
     ///
     /// # Safety
     ///
-    /// As [`export`].
+    /// The same as for [`export`].
     pub(super) unsafe fn batch(batch: &tensilo_batch, schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<()> {
         let batch = batch.batch();
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
@@ -261,7 +261,7 @@ mod export {
     }
 }
 
-/// The functions in a build without Arrow.
+/// The same functions in a build without Arrow.
 #[cfg(not(feature = "arrow"))]
 mod export {
     use super::{ArrowArray, ArrowArrayStream, ArrowSchema};

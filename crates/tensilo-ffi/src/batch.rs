@@ -52,7 +52,7 @@ pub struct tensilo_batch_info {
 // SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_batch_info {}
 
-/// The columns that a loader delivers, known from its first batch on.
+/// The columns that a loader delivers, known once its first batch exists.
 #[derive(Default)]
 pub(crate) struct BatchSchema(Option<Arc<tensilo_schema>>);
 
@@ -108,7 +108,7 @@ pub(crate) fn slices(column: &BatchColumn) -> SampleSlices<'_> {
 /// `batch` or `*batch` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_close(batch: *mut *mut tensilo_batch) {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { close(batch) }
 }
 
@@ -119,7 +119,7 @@ pub unsafe extern "C" fn tensilo_batch_get_info(
     info: *mut tensilo_batch_info,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let batch = shared(batch, "batch")?.batch();
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn tensilo_batch_get_info(
 /// NULL for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_schema(batch: *const tensilo_batch) -> *const tensilo_schema {
-    // SAFETY: NULL or a batch, by the rules of the header.
+    // SAFETY: NULL or a batch, by the rules in `tensilo.h`.
     unsafe { batch.as_ref() }.map_or(ptr::null(), |batch| Arc::as_ptr(&batch.schema))
 }
 
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn tensilo_batch_find_column(
     index: *mut usize,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let (batch, name) = (shared(batch, "batch")?.batch(), text(name, "name")?);
@@ -176,7 +176,7 @@ pub unsafe extern "C" fn tensilo_batch_get_samples(
     samples: *mut tensilo_samples,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { call(error, || slices(shared(batch, "batch")?.column(column)?).fill(samples)) }
 }
 
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn tensilo_batch_get_lists(
     lists: *mut tensilo_lists,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { call(error, || slices(shared(batch, "batch")?.column(column)?).fill_lists(level, lists)) }
 }
 
@@ -201,7 +201,7 @@ pub unsafe extern "C" fn tensilo_batch_get_lists(
 pub struct tensilo_batches {
     batches: BatchIterator,
     schema: BatchSchema,
-    /// Owns the text that the latest metrics point to.
+    /// Owns the string that the latest metrics point to.
     verdict: Text,
 }
 
@@ -220,9 +220,9 @@ pub struct tensilo_metrics {
     pub batches: u64,
     /// The number of samples in them.
     pub samples: u64,
-    /// The bytes of their values.
+    /// The size of their values in bytes.
     pub value_bytes: u64,
-    /// The bytes read from files; 0 if the files are mapped.
+    /// The number of bytes read from files; 0 if the files are mapped.
     pub read_bytes: u64,
     /// The number of damaged samples that other samples replaced.
     pub substitutes: u64,
@@ -252,7 +252,7 @@ impl tensilo_batches {
     }
 }
 
-/// Copies a state to memory of the caller.
+/// Copies a state to the caller's memory.
 pub(crate) fn copy_state(state: &State, out: &mut [u8]) -> Result<()> {
     let bytes = state.to_bytes();
     if out.len() != bytes.len() {
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn tensilo_batches_next(
     batch: *mut *mut tensilo_batch,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(batch, "batch")?;
@@ -294,7 +294,7 @@ pub unsafe extern "C" fn tensilo_batches_wait(
     is_ready: *mut bool,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let is_there = shared(batches, "batches")?.batches.wait(Duration::from_millis(timeout_ms));
@@ -304,7 +304,7 @@ pub unsafe extern "C" fn tensilo_batches_wait(
 }
 
 /// Writes the state after the batches taken so far to `state`, which has `TENSILO_STATE_BYTES`
-/// bytes. `tensilo_loader_resume` continues from it. Cost: some nanoseconds.
+/// bytes. `tensilo_loader_resume` continues from it. Cost: a few nanoseconds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_get_state(
     batches: *const tensilo_batches,
@@ -312,7 +312,7 @@ pub unsafe extern "C" fn tensilo_batches_get_state(
     state_bytes: usize,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let found = shared(batches, "batches")?.batches.state();
@@ -329,7 +329,7 @@ pub unsafe extern "C" fn tensilo_batches_get_metrics(
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
     let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let batches = exclusive(batches, "batches")?;
@@ -359,6 +359,6 @@ pub unsafe extern "C" fn tensilo_batches_get_metrics(
 /// Does nothing if `batches` or `*batches` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_close(batches: *mut *mut tensilo_batches) {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { close(batches) }
 }

@@ -1,7 +1,7 @@
 //! Samples of one column of a file: one at a time, any, or a range.
 //!
 //! A [`tensilo_cursor`] owns the memory for decoding, and caches the last decoded chunk. Samples of
-//! a fixed shape go to memory of the caller, whose length is checked before a byte is read. Other
+//! a fixed shape go to the caller's memory, whose length is checked before a byte is read. Other
 //! samples are read one by one, or fill a [`tensilo_buffer`].
 
 use crate::boundary::call::{HandleSlot, array, call, close, exclusive, fill, memory, shared, text, write_if};
@@ -15,12 +15,12 @@ use std::sync::Arc;
 use tensilo::{ColumnSchema, Cursor, limits};
 
 /// A cursor reads samples of one column of a file. It owns the memory for decoding, and caches the
-/// last decoded chunk, so reading all samples of a chunk one after the other decodes it once.
+/// last decoded chunk, so reading all samples of a chunk one after another decodes it once.
 ///
-/// Samples have the stored elements, whatever they represent: 150 for the decimal 1.50, a count for
-/// a timestamp. The metadata entry `arrow.type` of a column names the type and the unit.
+/// Samples are read as stored elements, whatever these represent: 150 for the decimal 1.50, a count
+/// for a timestamp. The metadata entry `arrow.type` of a column names the type and the unit.
 ///
-/// Threads: one at a time; give each thread a cursor of its own. A cursor keeps the file open.
+/// Threads: one at a time; give each thread its own cursor. A cursor keeps the file open.
 pub struct tensilo_cursor {
     cursor: Cursor,
     schema: Arc<ColumnSchema>,
@@ -38,7 +38,7 @@ pub struct tensilo_sample {
     pub struct_size: usize,
     /// The elements, row-major, in the byte order of the machine. Text does not end with a NUL.
     pub values: *const u8,
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     pub value_bytes: usize,
     /// The `rank` extents of this sample, outermost first.
     pub extents: *const u32,
@@ -53,7 +53,7 @@ pub struct tensilo_sample {
 unsafe impl Output for tensilo_sample {}
 
 impl tensilo_cursor {
-    /// Sets `indices` to a range of samples. Fails if they do not take exactly `out_bytes` bytes.
+    /// Sets `indices` to a range of samples. Fails if they do not occupy exactly `out_bytes` bytes.
     fn set_range(&mut self, start: u64, end: u64, out_bytes: usize) -> Result<()> {
         let all = self.cursor.column().sample_count();
         if start > end || end > all {
@@ -94,7 +94,7 @@ pub unsafe extern "C" fn tensilo_cursor_open(
     cursor: *mut *mut tensilo_cursor,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(cursor, "cursor")?;
@@ -109,7 +109,7 @@ pub unsafe extern "C" fn tensilo_cursor_open(
 /// Closes a cursor and sets the pointer to NULL. Does nothing if `cursor` or `*cursor` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_close(cursor: *mut *mut tensilo_cursor) {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { close(cursor) }
 }
 
@@ -126,7 +126,7 @@ pub unsafe extern "C" fn tensilo_cursor_read(
     sample: *mut tensilo_sample,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let tensilo_cursor { cursor, schema, extents, .. } = exclusive(cursor, "cursor")?;
@@ -150,12 +150,12 @@ pub unsafe extern "C" fn tensilo_cursor_read(
 }
 
 /// Reads sample number `index` of a column without lists into `out`, which has `out_bytes` bytes.
-/// Fails if that is too short. Sets `*value_bytes` to the number of bytes and `*is_null` to whether
-/// the sample is null; both pointers may be NULL. A null has zeros for values if the shape is
-/// fixed, otherwise none.
+/// Fails if the sample does not fit. Sets `*value_bytes` to the number of bytes and `*is_null` to
+/// whether the sample is null; both pointers may be NULL. A null has zeros for values if the shape
+/// is fixed, otherwise none.
 ///
-/// Cost: as for `tensilo_cursor_read`. If only the sample is decoded, that is directly into `out`;
-/// otherwise it is copied.
+/// Cost: as for `tensilo_cursor_read`. If only the sample is decoded, it is decoded directly into
+/// `out`; otherwise it is copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_read_into(
     cursor: *mut tensilo_cursor,
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn tensilo_cursor_read_into(
     is_null: *mut bool,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let tensilo_cursor { cursor, schema, .. } = exclusive(cursor, "cursor")?;
@@ -198,7 +198,7 @@ pub unsafe extern "C" fn tensilo_cursor_gather(
     null_count: *mut usize,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let tensilo_cursor { cursor, schema, .. } = exclusive(cursor, "cursor")?;
@@ -222,7 +222,7 @@ pub unsafe extern "C" fn tensilo_cursor_gather_range(
     null_count: *mut usize,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let cursor = exclusive(cursor, "cursor")?;
@@ -246,7 +246,7 @@ pub unsafe extern "C" fn tensilo_cursor_fill_buffer(
     buffer: *mut tensilo_buffer,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let tensilo_cursor { cursor, schema, .. } = exclusive(cursor, "cursor")?;
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn tensilo_cursor_fill_buffer_range(
     buffer: *mut tensilo_buffer,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let tensilo_cursor { cursor, schema, .. } = exclusive(cursor, "cursor")?;

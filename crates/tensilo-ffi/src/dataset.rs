@@ -140,7 +140,7 @@ pub unsafe extern "C" fn tensilo_dataset_open(
     dataset: *mut *mut tensilo_dataset,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(dataset, "dataset")?;
@@ -156,7 +156,7 @@ pub unsafe extern "C" fn tensilo_dataset_open(
 /// Closes a dataset and sets the pointer to NULL. Does nothing if `dataset` or `*dataset` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_dataset_close(dataset: *mut *mut tensilo_dataset) {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { close(dataset) }
 }
 
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn tensilo_dataset_close(dataset: *mut *mut tensilo_datase
 /// NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_dataset_schema(dataset: *const tensilo_dataset) -> *const tensilo_schema {
-    // SAFETY: NULL or a dataset, by the rules of the header.
+    // SAFETY: NULL or a dataset, by the rules in `tensilo.h`.
     unsafe { dataset.as_ref() }.map_or(ptr::null(), |dataset| &raw const dataset.schema)
 }
 
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn tensilo_dataset_get_info(
     info: *mut tensilo_dataset_info,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let dataset = shared(dataset, "dataset")?.dataset();

@@ -81,7 +81,7 @@ impl BatchAllocator for CallerAllocator {
     }
 }
 
-/// Memory of the caller, until it is dropped.
+/// Memory of the caller, which is released when this value is dropped.
 struct CallerMemory {
     from: CallerAllocator,
     memory: NonNull<u8>,
@@ -90,7 +90,7 @@ struct CallerMemory {
 
 // SAFETY: only this value owns the memory, and any thread may release it.
 unsafe impl Send for CallerMemory {}
-// SAFETY: through a shared reference it is only read.
+// SAFETY: a shared reference only reads the memory.
 unsafe impl Sync for CallerMemory {}
 
 impl BatchMemory for CallerMemory {

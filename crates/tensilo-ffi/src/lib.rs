@@ -48,7 +48,7 @@ pub use verify::*;
 
 use std::ffi::c_char;
 
-/// Returns the version of the library, such as `0.1.0`. The text is never freed.
+/// Returns the version of the library, such as `0.1.0`. The string is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn tensilo_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

@@ -2,8 +2,8 @@
 //!
 //! A [`tensilo_loader`] starts epochs and resumes them from a state. Threads read ahead only while
 //! one of its iterators is open, see `batch.rs`. A [`tensilo_sample_reader`] reads the samples that
-//! the caller names, without threads. Both take the same [`tensilo_loader_options`], in which zero
-//! selects the default.
+//! the caller chooses, without threads. Both take the same [`tensilo_loader_options`], in which
+//! zero selects the default.
 
 use crate::batch::{BatchSchema, copy_state, tensilo_batch, tensilo_batches};
 use crate::boundary::call::{
@@ -36,7 +36,7 @@ pub const TENSILO_ORDER_SEQUENTIAL: tensilo_order = 3;
 /// How an epoch ends.
 pub type tensilo_last_batch = u32;
 
-/// Like `TENSILO_LAST_BATCH_DROP`; when a loader resumes, as recorded in the state.
+/// Like `TENSILO_LAST_BATCH_DROP`, or, when a loader resumes, as recorded in the state.
 pub const TENSILO_LAST_BATCH_DEFAULT: tensilo_last_batch = 0;
 /// Samples that do not fill a batch of each rank are dropped.
 pub const TENSILO_LAST_BATCH_DROP: tensilo_last_batch = 1;
@@ -49,7 +49,7 @@ pub const TENSILO_LAST_BATCH_EXACT: tensilo_last_batch = 3;
 pub type tensilo_on_damage = u32;
 
 /// The batch fails.
-pub const TENSILO_ON_DAMAGE_FAIL: tensilo_on_damage = 0;
+pub const TENSILO_ON_DAMAGE_ERROR: tensilo_on_damage = 0;
 /// Other samples replace damaged ones, the same samples on every rank.
 pub const TENSILO_ON_DAMAGE_SUBSTITUTE: tensilo_on_damage = 1;
 
@@ -91,11 +91,11 @@ pub struct tensilo_loader_options {
     pub world_size: u32,
     /// How samples are shuffled.
     pub order: tensilo_order,
-    /// The samples in a run of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the dataset
-    /// records.
+    /// The number of samples in a run of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the
+    /// dataset records.
     pub run_samples: u32,
-    /// The runs in a window of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the dataset
-    /// records.
+    /// The number of runs in a window of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the
+    /// dataset records.
     pub window_runs: u32,
     /// How an epoch ends.
     pub last_batch: tensilo_last_batch,
@@ -106,14 +106,14 @@ pub struct tensilo_loader_options {
     pub seed: u64,
     /// Whether `seed` is set: 0 or 1.
     pub has_seed: u32,
-    /// The maximum number of threads that decode at the same time; 0 means one less than the
-    /// processors. Raise it if `tensilo_metrics` shows more decoding than fetching.
+    /// The maximum number of threads that decode at the same time; 0 means one less than the number
+    /// of processors. Raise it if `tensilo_metrics` shows more decoding than fetching.
     pub decode_threads: u32,
-    /// The number of batches that are fetched at the same time; 0 means the decode threads, and at
-    /// least 4 for objects of a store. Raise it for storage with a high latency.
+    /// The number of batches that are fetched at the same time; 0 means the number of decode
+    /// threads, and at least 4 for objects of a store. Raise it for storage with a high latency.
     pub io_depth: u32,
     /// The prefetch depth: the maximum number of batches that are ready or in progress; 0 means
-    /// twice the I/O depth. Raise it if the times of steps or of the storage vary much.
+    /// twice the I/O depth. Raise it if the duration of steps or of reads varies a lot.
     pub prefetch: u32,
     /// The names of `column_count` columns; NULL for all. Decimals with a scale or more than 18
     /// digits, and intervals, are refused, because their stored elements are not their values.
@@ -128,7 +128,7 @@ pub struct tensilo_loader_options {
     pub paddings: *const tensilo_padding,
     /// The number of paddings.
     pub padding_count: usize,
-    /// Allocates values in the caller's memory, such as pinned memory; NULL for library memory.
+    /// Allocates the caller's memory for values, such as pinned memory; NULL for library memory.
     pub allocator: *const tensilo_allocator,
 }
 
@@ -169,7 +169,7 @@ fn last_batch(number: tensilo_last_batch) -> Result<Option<LastBatch>> {
 
 fn on_damage(number: tensilo_on_damage) -> Result<OnDamage> {
     match number {
-        TENSILO_ON_DAMAGE_FAIL => Ok(OnDamage::Fail),
+        TENSILO_ON_DAMAGE_ERROR => Ok(OnDamage::Error),
         TENSILO_ON_DAMAGE_SUBSTITUTE => Ok(OnDamage::Substitute),
         other => Err(tensilo_error::bad_argument(format!("{other} is not a valid tensilo_on_damage"))),
     }
@@ -179,7 +179,7 @@ fn on_damage(number: tensilo_on_damage) -> Result<OnDamage> {
 ///
 /// # Safety
 ///
-/// All pointers in `given` are valid as the header requires.
+/// All pointers in `given` are valid as `tensilo.h` requires.
 unsafe fn loader_options(given: &tensilo_loader_options, view: &View) -> Result<LoaderOptions> {
     let count = |count: u32| usize::try_from(count).unwrap_or(usize::MAX);
     let mut options = LoaderOptions::new(given.batch_size)
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn tensilo_loader_new(
     loader: *mut *mut tensilo_loader,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(loader, "loader")?;
@@ -260,7 +260,7 @@ pub unsafe extern "C" fn tensilo_loader_new(
 /// if `loader` or `*loader` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_close(loader: *mut *mut tensilo_loader) {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { close(loader) }
 }
 
@@ -271,7 +271,7 @@ pub unsafe extern "C" fn tensilo_loader_get_info(
     info: *mut tensilo_loader_info,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let batches_per_epoch = shared(loader, "loader")?.0.batches_per_epoch();
@@ -289,7 +289,7 @@ pub unsafe extern "C" fn tensilo_loader_begin(
     batches: *mut *mut tensilo_batches,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(batches, "batches")?;
@@ -300,11 +300,11 @@ pub unsafe extern "C" fn tensilo_loader_begin(
 }
 
 /// Continues from a state to the end of its epoch, and starts threads that read ahead. The batch
-/// size and the number of ranks may differ from the earlier ones. Close the iterator with
-/// `tensilo_batches_close`.
+/// size and the number of ranks may differ from the job that saved the state. Close the iterator
+/// with `tensilo_batches_close`.
 ///
-/// Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to another dataset, or if the
-/// options of the loader set another order, seed or last_batch.
+/// Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to a different dataset, or if
+/// the options of the loader set a different order, seed or last_batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_resume(
     loader: *const tensilo_loader,
@@ -313,7 +313,7 @@ pub unsafe extern "C" fn tensilo_loader_resume(
     batches: *mut *mut tensilo_batches,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(batches, "batches")?;
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn tensilo_loader_get_state(
     state_bytes: usize,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let found = shared(loader, "loader")?.0.state(epoch);
@@ -345,7 +345,7 @@ pub unsafe extern "C" fn tensilo_loader_get_state(
 /// A sample reader reads batches of any samples of a dataset. It has no threads, and keeps files
 /// open.
 ///
-/// Threads: one at a time; give each thread a reader of its own.
+/// Threads: one at a time; give each thread its own reader.
 pub struct tensilo_sample_reader {
     reader: SampleReader,
     schema: BatchSchema,
@@ -361,7 +361,7 @@ pub unsafe extern "C" fn tensilo_sample_reader_new(
     reader: *mut *mut tensilo_sample_reader,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(reader, "reader")?;
@@ -385,7 +385,7 @@ pub unsafe extern "C" fn tensilo_sample_reader_take(
     batch: *mut *mut tensilo_batch,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(batch, "batch")?;
@@ -400,6 +400,6 @@ pub unsafe extern "C" fn tensilo_sample_reader_take(
 /// or `*reader` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_sample_reader_close(reader: *mut *mut tensilo_sample_reader) {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { close(reader) }
 }

@@ -15,14 +15,16 @@ use tensilo::{OpenOptions, Reader, Verification};
 /// The I/O method that reads files.
 pub type tensilo_io = u32;
 
-/// The default: `pread` for a file; for a dataset io_uring, if the build and the system provide it.
+/// The default: positional reads (`pread`) for a file; for a dataset, io_uring if the build and the
+/// system provide it.
 pub const TENSILO_IO_AUTO: tensilo_io = 0;
-/// `pread`: safe, and suitable for network file systems.
+/// Positional reads (`pread`): safe, and suitable for network file systems.
 pub const TENSILO_IO_PREAD: tensilo_io = 1;
 /// Memory maps: no system calls and no copies. While any handle of the file is open, no process may
-/// change or truncate the bytes up to the last commit. Changed bytes are undefined behaviour, and a
-/// page beyond a new end kills the process (`SIGBUS`). tensilo itself does neither: it replaces
-/// files by renaming, and appends after the last commit. Do not map files on a network file system.
+/// change or truncate the bytes up to the last commit. Changed bytes are undefined behavior, and
+/// accessing a page beyond a new end kills the process (`SIGBUS`). tensilo itself does neither: it
+/// replaces files by renaming, and appends after the last commit. Do not map files on a network
+/// file system.
 pub const TENSILO_IO_MMAP: tensilo_io = 2;
 /// io_uring with buffered I/O: all ranges of a batch at the same time (datasets, Linux).
 pub const TENSILO_IO_IO_URING: tensilo_io = 3;
@@ -59,8 +61,8 @@ pub struct tensilo_open_options {
     pub io: tensilo_io,
     /// When chunks are verified.
     pub verification: tensilo_verification,
-    /// The maximum decoded bytes of a chunk; 0 means the limit of the format, 4 GiB. A larger chunk
-    /// is refused before memory is allocated for it. Set this for untrusted files.
+    /// The maximum decoded size of a chunk in bytes; 0 means the limit of the format, 4 GiB. A
+    /// larger chunk is refused before memory is allocated for it. Set this for untrusted files.
     pub max_chunk_bytes: u64,
 }
 
@@ -157,7 +159,7 @@ fn open_object(_: &Path, _: OpenOptions) -> Result<Reader> {
 /// Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
 /// library has the feature `object`. `options` may be NULL. Close it with `tensilo_reader_close`.
 ///
-/// Cost: some reads, and memory for the schema and the index of columns, however many samples the
+/// Cost: a few reads, and memory for the schema and the index of columns, however many samples the
 /// file has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_reader_open(
@@ -166,7 +168,7 @@ pub unsafe extern "C" fn tensilo_reader_open(
     reader: *mut *mut tensilo_reader,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(reader, "reader")?;
@@ -181,14 +183,14 @@ pub unsafe extern "C" fn tensilo_reader_open(
 /// Closes a reader and sets the pointer to NULL. Does nothing if `reader` or `*reader` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_reader_close(reader: *mut *mut tensilo_reader) {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { close(reader) }
 }
 
 /// Returns the columns and the metadata of a file, which live as long as the reader; NULL for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_reader_schema(reader: *const tensilo_reader) -> *const tensilo_schema {
-    // SAFETY: NULL or a reader, by the rules of the header.
+    // SAFETY: NULL or a reader, by the rules in `tensilo.h`.
     unsafe { reader.as_ref() }.map_or(ptr::null(), |reader| &raw const reader.schema)
 }
 
@@ -199,7 +201,7 @@ pub unsafe extern "C" fn tensilo_reader_get_info(
     info: *mut tensilo_reader_info,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let reader = shared(reader, "reader")?.reader();

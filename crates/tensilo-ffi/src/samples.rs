@@ -1,4 +1,4 @@
-//! Samples of one column side by side, and the buffer that holds them.
+//! Contiguous samples of one column, and the buffer that holds them.
 //!
 //! [`tensilo_samples`] and [`tensilo_lists`] show C the samples of a buffer, or of a column of a
 //! batch: pointers to values, offsets, extents and validity. Both sources provide [`SampleSlices`],
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use tensilo::nested::ListBuffer;
 use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent};
 
-/// The samples of one column side by side.
+/// The samples of one column, stored contiguously.
 ///
 /// Values belong to items. In a column without lists, each sample is an item; in a nested column,
 /// items are the members of the innermost lists. Pointers belong to the handle that returned them.
@@ -31,15 +31,16 @@ pub struct tensilo_samples {
     pub sample_count: usize,
     /// The number of items: samples, or members of the innermost lists.
     pub item_count: usize,
-    /// The elements of all items, one after the other, row-major, in the byte order of the machine.
+    /// The elements of all items, one item after another, row-major, in the byte order of the
+    /// machine.
     pub values: *const u8,
-    /// The bytes of all elements.
+    /// The size of all elements in bytes.
     pub value_bytes: usize,
     /// For a ragged column, `item_count + 1` offsets into the values, in elements: the start of
     /// each item, and the end of the last. NULL for a fixed shape.
     pub offsets: *const u64,
-    /// For a ragged column, the varying extents of each item, outermost first, one item after the
-    /// other. NULL for a fixed shape.
+    /// For a ragged column, the varying extents of each item, outermost first, one item after
+    /// another. NULL for a fixed shape.
     pub varying_extents: *const u32,
     /// The number of extents at `varying_extents`.
     pub varying_extent_count: usize,
@@ -58,7 +59,8 @@ pub struct tensilo_samples {
 // SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_samples {}
 
-/// The lists of one level of a nested column, side by side. The lists of level 0 are the samples.
+/// The lists of one level of a nested column, stored contiguously. The lists of level 0 are the
+/// samples.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_lists {
@@ -101,12 +103,12 @@ impl SampleSlices<'_> {
     ///
     /// # Safety
     ///
-    /// As [`fill`].
+    /// The same as for [`fill`].
     pub unsafe fn fill(&self, samples: *mut tensilo_samples) -> Result<()> {
         let found = tensilo_samples {
             struct_size: 0,
             dtype: dtype_number(self.dtype),
-            level_count: u32::try_from(self.lists.len()).unwrap_or(u32::MAX), // at most 16
+            level_count: u32::try_from(self.lists.len()).unwrap_or(u32::MAX), // exact: at most 16
             sample_count: self.sample_count,
             item_count: self.item_count,
             values: pointer(self.values),
@@ -127,7 +129,7 @@ impl SampleSlices<'_> {
     ///
     /// # Safety
     ///
-    /// As [`fill`].
+    /// The same as for [`fill`].
     pub unsafe fn fill_lists(&self, level: usize, lists: *mut tensilo_lists) -> Result<()> {
         let found = self.lists.get(level).ok_or_else(|| {
             let count = self.lists.len();
@@ -219,7 +221,7 @@ pub unsafe extern "C" fn tensilo_buffer_new(
     buffer: *mut *mut tensilo_buffer,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let empty = tensilo_buffer { samples: Arc::default(), schema: None, tensor: Vec::new() };
@@ -232,7 +234,7 @@ pub unsafe extern "C" fn tensilo_buffer_new(
 /// Closes a buffer and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_close(buffer: *mut *mut tensilo_buffer) {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { close(buffer) }
 }
 
@@ -244,7 +246,7 @@ pub unsafe extern "C" fn tensilo_buffer_get_samples(
     samples: *mut tensilo_samples,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { call(error, || shared(buffer, "buffer")?.slices()?.fill(samples)) }
 }
 
@@ -257,6 +259,6 @@ pub unsafe extern "C" fn tensilo_buffer_get_lists(
     lists: *mut tensilo_lists,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { call(error, || shared(buffer, "buffer")?.slices()?.fill_lists(level, lists)) }
 }

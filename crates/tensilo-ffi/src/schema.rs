@@ -1,7 +1,7 @@
 //! Facts about columns: the types of elements, the schema, and metadata.
 //!
 //! A type has the same number as in the file format. A [`tensilo_schema`] belongs to the file,
-//! dataset or batch that returned it. All its texts and arrays are made once, so calls return
+//! dataset or batch that returned it. All its strings and arrays are made once, so calls return
 //! pointers into it.
 
 use crate::boundary::call::{call, fill, shared, text, write};
@@ -39,7 +39,7 @@ pub const TENSILO_U32: tensilo_dtype = 11;
 pub const TENSILO_U64: tensilo_dtype = 12;
 /// One byte, 0 or 1.
 pub const TENSILO_BOOL: tensilo_dtype = 13;
-/// A string of bytes for each item.
+/// A byte string for each item.
 pub const TENSILO_BYTES: tensilo_dtype = 14;
 /// UTF-8 text for each item, without a NUL at the end.
 pub const TENSILO_UTF8: tensilo_dtype = 15;
@@ -81,7 +81,7 @@ pub(crate) fn dtype_from_number(number: tensilo_dtype) -> Result<DType> {
     known(number).ok_or_else(|| tensilo_error::bad_argument(format!("{number} is not a valid tensilo_dtype")))
 }
 
-/// Returns the name of a type, such as `bf16`; NULL if there is no such type. The text is never
+/// Returns the name of a type, such as `bf16`; NULL if there is no such type. The string is never
 /// freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn tensilo_dtype_name(dtype: tensilo_dtype) -> *const c_char {
@@ -117,7 +117,7 @@ pub extern "C" fn tensilo_dtype_name(dtype: tensilo_dtype) -> *const c_char {
     name.map_or(std::ptr::null(), |name| name.as_ptr())
 }
 
-/// Returns the bytes of one element: 1 for bytes and text, 0 if there is no such type.
+/// Returns the size of one element in bytes: 1 for bytes and text, 0 if there is no such type.
 #[unsafe(no_mangle)]
 pub extern "C" fn tensilo_dtype_bytes(dtype: tensilo_dtype) -> usize {
     known(dtype).map_or(0, DType::element_bytes)
@@ -162,7 +162,7 @@ pub struct tensilo_column_info {
     pub nullable: bool,
     /// Whether all samples have `sample_bytes` bytes: the shape is fixed and there are no lists.
     pub is_fixed: bool,
-    /// The bytes of one sample, if `is_fixed`; otherwise 0.
+    /// The size of one sample in bytes, if `is_fixed`; otherwise 0.
     pub sample_bytes: usize,
     /// The number of metadata entries of the column.
     pub metadata_count: usize,
@@ -171,7 +171,7 @@ pub struct tensilo_column_info {
 // SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_column_info {}
 
-/// A metadata entry. Both texts end with a NUL, and may contain others.
+/// A metadata entry. Both strings end with a NUL, and may contain other NULs.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_metadata {
@@ -207,7 +207,7 @@ fn entries(metadata: &Metadata) -> Vec<Entry> {
     metadata.iter().map(entry).collect()
 }
 
-/// Returns the bytes of one sample of a column, if all samples have the same size.
+/// Returns the size of one sample of a column in bytes, if all samples have the same size.
 pub(crate) fn sample_bytes(column: &ColumnSchema) -> Option<usize> {
     if column.shape.is_ragged() || !column.levels.is_empty() {
         return None;
@@ -232,7 +232,7 @@ impl tensilo_schema {
     fn column_info(&self, index: usize) -> Result<tensilo_column_info> {
         let found = self.schema.columns.get(index).zip(self.columns.get(index));
         let (column, named) = found.ok_or_else(|| no_column(index, self.columns.len()))?;
-        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX); // at most 16
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX); // exact: at most 16
         let sample_bytes = sample_bytes(column);
         Ok(tensilo_column_info {
             struct_size: 0,
@@ -276,7 +276,7 @@ pub(crate) fn no_column(index: usize, count: usize) -> Box<tensilo_error> {
 /// Returns the number of columns; 0 for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_schema_column_count(schema: *const tensilo_schema) -> usize {
-    // SAFETY: NULL or a schema, by the rules of the header.
+    // SAFETY: NULL or a schema, by the rules in `tensilo.h`.
     unsafe { schema.as_ref() }.map_or(0, |schema| schema.columns.len())
 }
 
@@ -288,7 +288,7 @@ pub unsafe extern "C" fn tensilo_schema_get_column(
     info: *mut tensilo_column_info,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { call(error, || fill(info, shared(schema, "schema")?.column_info(index)?, "info")) }
 }
 
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn tensilo_schema_find_column(
     index: *mut usize,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let (found, _) = shared(schema, "schema")?.schema.find_column(text(name, "name")?)?;
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn tensilo_schema_find_column(
 /// `TENSILO_NO_COLUMN`. Returns 0 if there is no such column, and for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_schema_metadata_count(schema: *const tensilo_schema, column: usize) -> usize {
-    // SAFETY: NULL or a schema, by the rules of the header.
+    // SAFETY: NULL or a schema, by the rules in `tensilo.h`.
     let schema = unsafe { schema.as_ref() };
     schema.and_then(|schema| schema.entries(column).ok()).map_or(0, <[Entry]>::len)
 }
@@ -330,7 +330,7 @@ pub unsafe extern "C" fn tensilo_schema_get_metadata(
     metadata: *mut tensilo_metadata,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let entries = shared(schema, "schema")?.entries(column)?;

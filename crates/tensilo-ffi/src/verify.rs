@@ -1,7 +1,8 @@
 //! Checks of a whole file, and the report of its damage.
 //!
-//! Damage is a result, not an error: a [`tensilo_report`] lists each finding with its bytes, column
-//! and samples. The report owns all its texts and errors, so calls return pointers into it.
+//! Damage is a result, not an error: a [`tensilo_report`] lists each finding with its byte range,
+//! column and samples. The report owns all its strings and errors, so calls return pointers into
+//! it.
 
 use crate::boundary::call::{HandleSlot, call, close, fill, flag, options as read_options, path as read_path, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -153,7 +154,7 @@ fn check(path: &Path, given: &tensilo_verify_options) -> Result<tensilo_report> 
     let source = source(path)?;
     let file_bytes = source.byte_count();
     let mut progress = |checked| match given.progress {
-        // SAFETY: a function of the caller, with the arguments that the header states.
+        // SAFETY: the caller's function, with the arguments that the header states.
         Some(progress) if unsafe { progress(given.user, checked, file_bytes) } != 0 => ControlFlow::Break(()),
         _ => ControlFlow::Continue(()),
     };
@@ -180,7 +181,7 @@ fn check(path: &Path, given: &tensilo_verify_options) -> Result<tensilo_report> 
 /// an error; `*report` lists it. `options` may be NULL. Close the report with
 /// `tensilo_report_close`.
 ///
-/// Cost: reads the file, and some hundred bytes more for each chunk.
+/// Cost: reads the file, plus a few hundred bytes for each chunk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_verify(
     path: *const c_char,
@@ -188,7 +189,7 @@ pub unsafe extern "C" fn tensilo_verify(
     report: *mut *mut tensilo_report,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let slot = HandleSlot::new(report, "report")?;
@@ -201,7 +202,7 @@ pub unsafe extern "C" fn tensilo_verify(
 /// Closes a report and sets the pointer to NULL. Does nothing if `report` or `*report` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_report_close(report: *mut *mut tensilo_report) {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { close(report) }
 }
 
@@ -212,7 +213,7 @@ pub unsafe extern "C" fn tensilo_report_get_info(
     info: *mut tensilo_report_info,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe { call(error, || fill(info, shared(report, "report")?.info, "info")) }
 }
 
@@ -224,7 +225,7 @@ pub unsafe extern "C" fn tensilo_report_get_damage(
     damage: *mut tensilo_damage,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
-    // SAFETY: the caller keeps the rules of the header.
+    // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
             let damages = &shared(report, "report")?.damages;

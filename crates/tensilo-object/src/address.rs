@@ -1,9 +1,9 @@
 //! Addresses of objects: scheme, bucket or host, and key.
 //!
 //! An address is checked when it is parsed, so that every [`Address`] can be part of a request.
-//! This matters because the client library panics at some bucket names, and its paths have no empty
-//! components. Arguments that take a path also take an address: no path of the system has one of
-//! the schemes.
+//! This matters because the client library panics on some bucket names, and its paths have no empty
+//! components. Arguments that take a path also take an address, because no path of the file system
+//! has one of the schemes.
 
 use crate::error::{ObjectError, Result};
 use object_store::path::Path;
@@ -61,13 +61,13 @@ const SCHEMES: [(&str, Scheme); 10] = [
 ];
 
 impl Address {
-    /// Returns whether a text has the scheme of an address, so that it does not name a file.
+    /// Returns whether a text has the scheme of an address, and so does not name a file.
     pub fn is_url(text: &str) -> bool {
         scheme_of(text).is_some()
     }
 
     /// Parses an address. Fails if the scheme is unknown, the bucket or host is missing, or the key
-    /// could not be a path: empty components, `.` and `..` are refused.
+    /// is not a valid path: empty components, `.` and `..` are refused.
     pub fn parse(text: &str) -> Result<Self> {
         let refused = |message: String| ObjectError::BadAddress { address: text.to_owned(), message };
         let (scheme, rest) = scheme_of(text).ok_or_else(|| {
@@ -83,7 +83,7 @@ impl Address {
                            download the file";
             return Err(refused(message.to_owned()));
         }
-        // the client panics at a bucket that cannot be in a URL, and translates host names
+        // the client panics on a bucket that cannot be in a URL, and translates host names
         let odd = host.chars().find(|c| !c.is_ascii_alphanumeric() && !"-._~@:".contains(*c));
         if let Some(c) = odd.filter(|_| scheme != Scheme::Http) {
             return Err(refused(format!("the bucket name has the character {c:?}, which is not allowed there")));
@@ -97,17 +97,18 @@ impl Address {
         Ok(Self { scheme, root: root.to_owned(), key })
     }
 
-    /// Returns whether a path is an address, so that it does not name a file of the system.
+    /// Returns whether a path is an address, and so does not name a file.
     pub fn is_url_path(path: &FilePath) -> bool {
         path.to_str().is_some_and(Self::is_url)
     }
 
-    /// Parses a path that is an address, as [`Address::parse`] does.
+    /// Parses a path that is an address, like [`Address::parse`].
     pub fn from_path(path: &FilePath) -> Result<Self> {
         Self::parse(&path.to_string_lossy())
     }
 
-    /// Returns whether a path is an address that a dataset may have: any but one of a `*.tsl` file.
+    /// Returns whether a path is an address that a dataset may have, that is, any address except
+    /// one of a `*.tsl` file.
     pub fn is_dataset_prefix(path: &FilePath) -> bool {
         Self::is_url_path(path) && path.extension().is_none_or(|extension| extension != "tsl")
     }
@@ -155,7 +156,7 @@ impl fmt::Display for Address {
         match (scheme, Url::parse(root)) {
             _ if key.is_root() => f.write_str(root),
             (Scheme::Http, Ok(mut url)) => {
-                // it fails only for a URL that cannot have a path, and `http` URLs can
+                // fails only for a URL that cannot have a path, and `http` URLs can have one
                 if let Ok(mut path) = url.path_segments_mut() {
                     path.extend(key.as_ref().split('/'));
                 }

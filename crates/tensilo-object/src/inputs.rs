@@ -1,7 +1,7 @@
 //! Objects as conversion inputs.
 //!
-//! A conversion sees paths. Paths that are addresses come here, and there is one connection for
-//! each bucket or host.
+//! A conversion sees paths. Paths that are addresses are handled here, with one connection per
+//! bucket or host.
 
 use crate::address::{Address, Scheme, UNREADABLE_KEY};
 use crate::client::ObjectOptions;

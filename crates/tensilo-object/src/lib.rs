@@ -1,4 +1,4 @@
-//! tensilo files in object stores: S3, Google Cloud Storage, Azure, and hosts of `http`.
+//! tensilo files in object stores: S3, Google Cloud Storage, Azure, and HTTP hosts.
 //!
 //! * An [`Address`] names an object or a prefix: `s3://bucket/train`.
 //! * An [`ObjectStorage`] is a connection to a store. It opens, lists, creates and removes objects.
@@ -8,14 +8,15 @@
 //! * `ObjectInputs`, with the feature `import`, provides objects as conversion inputs.
 //! * [`source_at`] opens what a path names, a file or an object.
 //!
-//! A request to a store takes milliseconds, and many requests take hardly longer than one. So the
-//! crate sends the requests of a read concurrently, coalesces nearby ranges into one request, and
-//! never requests bytes that are cached or in flight as a prefetch. All bytes of an open object
-//! come from one version of it.
+//! A request to a store takes milliseconds, and many concurrent requests take hardly longer than
+//! one. So the crate sends the requests of a read concurrently, coalesces nearby ranges into one
+//! request, and never requests bytes that are cached or in flight as a prefetch. All bytes of an
+//! open object come from one version of it.
 //!
-//! No function is asynchronous, so that readers and writers of local files and of objects are the
-//! same code. Threads of the crate send the requests; the first request of a process starts them,
-//! also after a fork. For datasets in stores, use `tensilo-data` with the feature `object`.
+//! No function is asynchronous, so the same code reads and writes local files and objects. Threads
+//! of the crate send the requests; the first request of a process starts them, and so does the
+//! first request after a fork. For datasets in stores, use `tensilo-data` with the feature
+//! `object`.
 //!
 //! TLS uses the `CryptoProvider` of `rustls` that the process has installed. If there is none, the
 //! crate installs the provider of `ring`.

@@ -5,17 +5,17 @@
 //!
 //! * *Open* reads the start and the end of the object in one round trip. In most files, that is all
 //!   that opening needs. A small object of known size is read whole by one request. With a disk
-//!   cache, opening only asks for the version, because the bytes may be cached.
+//!   cache, opening only requests the version, because the bytes may be cached.
 //! * *Read* divides its ranges into segments: cached in memory or on disk, missing, or in flight.
 //!   It copies the cached ones, requests the missing ones, coalesced, and waits last for those in
 //!   flight. Small reads fetch aligned lines, which stay in memory, because the next small read is
-//!   mostly close by.
+//!   usually close by.
 //! * *Prefetch* claims ranges in the range cache and returns at once; reads then find them in
-//!   flight or cached. Sequential reads are detected, and prefetch what follows.
+//!   flight or cached. Sequential reads are detected, and what follows them is prefetched.
 //!
 //! A prefetch that fails is not an error: its claim ends, and the read that needs the bytes
 //! requests them again and gets the error. A claim always ends, whatever happens to its request, so
-//! no read waits forever. All responses must match the version that was opened, see `request.rs`.
+//! no read waits forever. All responses must match the version that was opened; see `request.rs`.
 
 use crate::address::Address;
 use crate::cache::{self, CachedObject};
@@ -44,10 +44,10 @@ use tokio::task::JoinSet;
 /// An object that is open for reading.
 ///
 /// All ranges of a read are requested concurrently, long ones in several requests. Small structures
-/// are read in lines of 64 KiB, which are cached, as are the ranges of [`Source::prefetch`].
-/// [`Requests`] coalesces ranges, not `object_store`, because some of their bytes may be cached or
-/// in flight. If the object is replaced, reads fail with [`io::ErrorKind::StaleNetworkFileHandle`]:
-/// bytes of two versions are never mixed.
+/// are read in lines of 64 KiB, which are cached, and so are the ranges of [`Source::prefetch`].
+/// Ranges are coalesced by [`Requests`] and not by `object_store`, because some of their bytes may
+/// be cached or in flight. If the object is replaced, reads fail with
+/// [`io::ErrorKind::StaleNetworkFileHandle`]: bytes of two versions are never mixed.
 #[derive(Debug)]
 pub struct ObjectFile(Arc<ObjectFileInner>);
 
@@ -62,18 +62,18 @@ struct ObjectFileInner {
     /// Its entries in the disk cache, if there is one.
     cached: Option<CachedObject>,
     sequential_reads: SequentialReads,
-    /// Whether runs were prefetched.
+    /// Whether runs have been prefetched.
     has_runs: AtomicBool,
-    /// Whether bytes were requested since the caches were last invalidated.
+    /// Whether bytes have been requested since the caches were last invalidated.
     has_copies: AtomicBool,
 }
 
-/// The gap to coalesce if bytes are probably cached, see [`ObjectFile::coalesce`]: small, because a
-/// block costs less than its chunk.
+/// The gap to coalesce if bytes are probably cached (see [`ObjectFile::coalesce`]). It is small,
+/// because reading a block costs less than reading its chunk.
 const CACHED_GAP_BYTES: u64 = 4 << 10;
 /// Objects of at most this size are read whole when they are opened.
 const WHOLE_BYTES: u64 = 1 << 20;
-/// The maximum number of bytes that opening reads of an object's end.
+/// The maximum number of bytes that opening reads from the end of an object.
 const MAX_END_BYTES: u64 = 8 << 20;
 /// Prefetched ranges of at least this length are runs. Shorter ones are chunks that are about to be
 /// read.
@@ -88,8 +88,8 @@ impl ObjectStorage {
 
     /// Starts to open an object and returns at once, so that many objects are opened in one round
     /// trip. `end` is the range from the footer to the last byte, if it is known; opening then
-    /// reads this range of the end. Fails if the address is not in this store, or if the options
-    /// are wrong.
+    /// reads this range as the end. Fails if the address is not in this store, or if the options
+    /// are invalid.
     ///
     /// Cost: one round trip, for which [`PendingOpen::wait`] waits. If `end` says that the object
     /// has at most 1 MiB, one request reads all of it; otherwise two read its start and its end.
@@ -165,7 +165,7 @@ impl ObjectFileInner {
     /// Prefetches what follows a read if it is sequential.
     fn read_ahead(self: &Arc<Self>, read: &Range<u64>) {
         if let Some(lookahead) = self.sequential_reads.next(read, self.pinned.byte_count) {
-            let _ = self.start_fetch(&lookahead); // reading meets the same errors
+            let _ = self.start_fetch(&lookahead); // the read will get the same errors
         }
     }
 
@@ -173,7 +173,7 @@ impl ObjectFileInner {
     fn start_fetch(self: &Arc<Self>, range: &Range<u64>) -> io::Result<()> {
         let claimed =
             self.storage.range_cache().claim(self.id, range, self.storage.options().coalesce.max_request_bytes);
-        // made before any request, so that all claims end whatever fails
+        // made before any request, so that all claims end even if something fails
         let claim = |range| Claim { object: self.clone(), range, bytes: None };
         let claims: Vec<Claim> = claimed.into_iter().map(claim).collect();
         for claim in claims {
@@ -210,7 +210,7 @@ impl ObjectFileInner {
         };
         let mut put = |range: usize, offset: u64, bytes: &[u8]| {
             let to = out_offset(range, offset).and_then(|start| out.get_mut(start..)?.get_mut(..bytes.len()));
-            to.into_iter().for_each(|to| to.copy_from_slice(bytes)); // equal lengths, inside
+            to.into_iter().for_each(|to| to.copy_from_slice(bytes)); // equal lengths, in bounds
         };
         let (mut missing, mut in_flight) = (Vec::new(), Vec::new());
         for (range, segment) in self.storage.range_cache().segments_of(self.id, ranges) {
@@ -350,7 +350,7 @@ async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> i
     };
     let pinned = ObjectVersion::of(&meta);
     let mut ends = vec![(range, bytes)];
-    // if the object was replaced between both responses, the version of the end counts
+    // if the object was replaced between the two responses, the version of the end counts
     if let Ok((meta, range, bytes)) = first
         && ObjectVersion::of(&meta) == pinned
     {
@@ -411,9 +411,9 @@ impl Source for ObjectFile {
         self.0.fill(slice::from_ref(&range), out).map_err(|error| error.error)
     }
 
-    /// Returns the options' config. The gap is small if runs were prefetched, which then are in
-    /// memory, or if there is a disk cache. Requests to the store are still coalesced by the
-    /// options.
+    /// Returns the config of the options, with a small gap if runs have been prefetched (they are
+    /// then in memory) or if there is a disk cache. Requests to the store are still coalesced as
+    /// the options say.
     fn coalesce(&self) -> CoalesceConfig {
         let mut config = self.0.storage.options().coalesce;
         if self.0.cached.is_some() || self.0.has_runs.load(Ordering::Relaxed) {
@@ -443,7 +443,7 @@ impl Source for ObjectFile {
         let is_cached = |range: &Range<u64>| self.0.cached.as_ref().is_some_and(|cached| cached.contains(range));
         let missing = inside.filter(|range| is_run(range) || !is_cached(range));
         let mut requests = Requests::default();
-        // reading meets the same errors
+        // the read will get the same errors
         if requests.fill(missing.zip(repeat(0)), &self.0.storage.options().coalesce).is_ok() {
             let _ = requests.ranges().iter().try_for_each(|range| self.0.start_fetch(range));
         }
@@ -457,14 +457,14 @@ impl Source for ObjectFile {
     }
 }
 
-/// Opens what a path names: an object if it is an address, or else a file, read by position.
+/// Opens what a path names: an object if it is an address, or else a file, read with `pread`.
 ///
 /// Cost: for an object, one round trip.
 pub fn source_at(path: &FilePath) -> tensilo::Result<Arc<dyn Source>> {
     source_with(path, ObjectOptions::new())
 }
 
-/// As [`source_at`], with options for requests to a store.
+/// Like [`source_at`], with options for requests to a store.
 pub fn source_with(path: &FilePath, options: ObjectOptions) -> tensilo::Result<Arc<dyn Source>> {
     if !Address::is_url_path(path) {
         return Ok(Arc::new(PositionedFile::open(path)?));

@@ -9,7 +9,7 @@
 //!
 //! Per object, entries are a map from offsets to ranges that do not overlap. Their total size is
 //! bounded, including bytes in flight. The least recently used cached entries are evicted; entries
-//! in flight are not, and if there is no room a claim gets less than it asks for. Only small
+//! in flight are not, and if there is no room, less than requested is claimed. Only small
 //! structures, read in aligned lines, and prefetched ranges are claimed. Other reads go straight to
 //! the caller's memory, so a long read does not evict what is used often.
 //!
@@ -24,7 +24,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Ranges of all open objects of a store, bounded in bytes.
+/// Ranges of all open objects of a store, with a bounded total size.
 #[derive(Debug)]
 pub(crate) struct RangeCache {
     max_bytes: u64,
@@ -41,7 +41,7 @@ struct LruState {
     objects: HashMap<u64, BTreeMap<u64, Entry>>,
     /// The cached entries by time of last use, the least recently used first.
     by_use: BTreeMap<u64, (u64, u64)>,
-    /// The bytes of all entries, including those in flight.
+    /// The total size of all entries in bytes, including entries in flight.
     bytes: u64,
     clock: u64,
 }
@@ -57,7 +57,7 @@ struct Entry {
 /// A segment of a range in a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// These bytes, from this offset on, are cached.
+    /// These bytes, starting at this offset, are cached.
     Cached(u64, Bytes),
     /// The bytes are in flight.
     InFlight(Range<u64>),
@@ -241,7 +241,7 @@ pub(crate) fn split(range: &Range<u64>, max_request_bytes: u64) -> impl Iterator
 }
 
 /// Small structures are read and cached in aligned lines of this length, because the next read is
-/// mostly close by.
+/// usually close by.
 pub(crate) const LINE_BYTES: u64 = 64 << 10;
 
 /// Returns the lines that contain a range of an object of `byte_count` bytes.
@@ -266,7 +266,7 @@ pub(crate) struct SequentialReads(Mutex<SequentialState>);
 
 #[derive(Debug, Default)]
 struct SequentialState {
-    /// The number of reads in the sequence, and the furthest end of them.
+    /// The number of reads in the sequence, and their furthest end.
     reads: u32,
     end: u64,
     /// The current read-ahead, and the end of what was requested.
@@ -275,7 +275,7 @@ struct SequentialState {
 }
 
 impl SequentialReads {
-    /// Notes a read of an object of `byte_count` bytes. Returns the range to prefetch now, if the
+    /// Records a read of an object of `byte_count` bytes. Returns the range to prefetch now, if the
     /// read continues a sequence. Never blocks: if the lock is taken, this read is not counted.
     pub(crate) fn next(&self, read: &Range<u64>, byte_count: u64) -> Option<Range<u64>> {
         let mut state = self.0.try_lock().ok()?;

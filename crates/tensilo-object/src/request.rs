@@ -1,8 +1,8 @@
 //! One request for bytes of an object, and the checks of its response.
 //!
 //! An object may be replaced while it is read, and bytes of two versions must never mix. So opening
-//! pins a version: length, and ETag or time of the last change. Each request sends the ETag as a
-//! condition if the store can check it, and each response must report the pinned version.
+//! pins a version: the length, and the ETag or the time of the last change. Each request sends the
+//! ETag as a condition if the store can check it, and each response must report the pinned version.
 //!
 //! The client library retries requests that fail, but not responses that end early; those are
 //! retried here.
@@ -110,7 +110,7 @@ pub(crate) async fn response(
     response_up_to(store, key, options, u64::MAX).await
 }
 
-/// As [`response`], but fails with [`io::ErrorKind::FileTooLarge`] if there are more than
+/// Like [`response`], but fails with [`io::ErrorKind::FileTooLarge`] if there are more than
 /// `max_bytes` bytes.
 pub(crate) async fn response_up_to(
     store: &dyn ObjectStore,

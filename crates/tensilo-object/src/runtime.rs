@@ -5,7 +5,7 @@
 //! it may itself be a thread of another runtime. A caller that stops waiting drops a handle, and
 //! its requests are cancelled.
 //!
-//! Threads and connections do not survive `fork`, so a child makes its own, see [`PerProcess`]. A
+//! Threads and connections do not survive `fork`, so a child makes its own; see [`PerProcess`]. A
 //! library that panics while it prepares or sends a request causes an error, not a crash.
 
 use crate::error::panicked;
@@ -105,7 +105,7 @@ impl<T> PendingResult<T> {
     }
 }
 
-/// A task that is cancelled when this is dropped: its reader is gone.
+/// A task that is cancelled when this is dropped, because its reader is gone.
 #[derive(Debug)]
 pub(crate) struct Task<T>(pub JoinHandle<T>);
 
@@ -121,7 +121,7 @@ pub(crate) fn catch_panic<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
-/// As [`catch_panic`], for work on the threads of this process.
+/// Like [`catch_panic`], for work on the threads of this process.
 pub(crate) async fn catch_panic_async<T>(work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
     AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|panic| Err(panicked(&*panic)))
 }

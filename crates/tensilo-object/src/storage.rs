@@ -1,12 +1,12 @@
 //! A connection to a store, and operations on whole objects: read, list, create, remove.
 //!
 //! An [`ObjectStorage`] holds what all objects of a store share: the client, the range cache, the
-//! disk cache, and the keys that requests cannot name. Client and range cache are per process, so
-//! that a connection works after `fork`. `object_file.rs` opens objects for reading, and
-//! `upload.rs` writes them.
+//! disk cache, and the keys that requests cannot name. The client and the range cache are per
+//! process, so that a connection works after `fork`. `object_file.rs` opens objects for reading,
+//! and `upload.rs` writes them.
 //!
-//! Hosts of `http` cannot list objects. There, the names below a prefix are the links of the page
-//! that the host serves for the folder.
+//! HTTP hosts cannot list objects. There, the names below a prefix are the links of the page that
+//! the host serves for the folder.
 
 use crate::address::{Address, Scheme};
 use crate::cache::{Cache, CachedObject};
@@ -28,9 +28,9 @@ use url::Url;
 
 /// A connection to the store of an address: a bucket, a container, a host.
 ///
-/// A clone shares connections and caches, and costs one reference count. A connection can be used
-/// by any thread and after `fork`. No function needs an asynchronous runtime, and each can be
-/// called from the threads of one.
+/// A clone shares connections and caches; cloning only increments a reference count. A connection
+/// can be used by any thread and after `fork`. No function needs an asynchronous runtime, and each
+/// can be called from the threads of one.
 #[derive(Clone, Debug)]
 pub struct ObjectStorage(Arc<StorageInner>);
 
@@ -102,7 +102,7 @@ impl ObjectStorage {
         }
     }
 
-    /// Returns the disk cache's entries of an object, if there is a disk cache.
+    /// Returns the entries of an object in the disk cache, if there is one.
     pub(crate) fn cached(&self, key: &Path, pinned: &ObjectVersion) -> io::Result<Option<CachedObject>> {
         Ok(self.cache()?.and_then(|cache| CachedObject::new(cache, self.0.root.root(), key, pinned)))
     }
@@ -143,10 +143,10 @@ impl ObjectStorage {
     /// Returns the names of objects and of further prefixes directly below a prefix, in no
     /// particular order. A prefix without objects has none.
     ///
-    /// Leaves out keys that no address can have, see [`ObjectStorage::objects`].
+    /// Leaves out keys that no address can have; see [`ObjectStorage::objects`].
     ///
-    /// Hosts of `http` and `https` cannot list objects. There, the names are the links of the page
-    /// that the host serves for the folder.
+    /// HTTP and HTTPS hosts cannot list objects. There, the names are the links of the page that
+    /// the host serves for the folder.
     pub fn names(&self, prefix: &Address) -> Result<Vec<String>> {
         self.check(prefix)?;
         let (prefix_of_list, options) = (prefix.clone(), self.options().clone());
@@ -178,7 +178,7 @@ impl ObjectStorage {
     /// a control character. [`ObjectStorage::unreadable_keys`] returns them afterwards. Also leaves
     /// out empty objects `folder/`, which some tools create to show folders.
     ///
-    /// Fails on hosts of `http` and `https`, which cannot list objects.
+    /// Fails on HTTP and HTTPS hosts, which cannot list objects.
     pub fn objects(&self, prefix: &Address) -> Result<Vec<Address>> {
         self.check(prefix)?;
         let (key, unreadable) = (prefix.key().clone(), self.unreadable().clone());
@@ -191,7 +191,7 @@ impl ObjectStorage {
     /// Creates an object, which appears as a whole. Fails with
     /// [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if it exists, even if another writer
     /// creates it at the same time, and with [`Unsupported`](std::io::ErrorKind::Unsupported) on
-    /// hosts of `http`.
+    /// HTTP hosts.
     pub fn create(&self, address: &Address, bytes: &[u8]) -> Result<()> {
         self.check(address)?;
         let (key, bytes) = (address.key().clone(), PutPayload::from(bytes.to_vec()));
@@ -253,7 +253,7 @@ impl ObjectStorage {
     }
 }
 
-/// Returns the keys below a prefix, and notes those that cannot be read.
+/// Returns the keys below a prefix, and records the keys that cannot be read.
 async fn keys(store: &dyn ObjectStore, unreadable: &UnreadableKeys, prefix: &Path) -> io::Result<Vec<Path>> {
     let found = store.list(Some(prefix)).map_ok(|meta| meta.location).try_collect();
     unreadable.run_listing(prefix, found.map_err(io_error)).await

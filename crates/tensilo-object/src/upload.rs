@@ -1,10 +1,10 @@
 //! Uploads: an object that is written front to back, and appears as a whole when it is published.
 //!
-//! A store cannot append to an object, and a writer does not know in advance how long a file gets.
-//! So bytes are collected until an upload part of 16 MiB is full. If the object ends before that,
-//! one put creates it. Otherwise it becomes a multipart upload, which keeps a few parts in flight
-//! while the writer continues. The store shows the object only when the upload is completed, so a
-//! writer that fails or is killed leaves no object.
+//! A store cannot append to an object, and a writer does not know in advance how long a file will
+//! be. So bytes are collected until an upload part of 16 MiB is full. If the object ends before
+//! that, one put creates it. Otherwise it becomes a multipart upload, which keeps a few parts in
+//! flight while the writer continues. The store shows the object only when the upload is completed,
+//! so a writer that fails or is killed leaves no object.
 //!
 //! After any failure an upload stays failed. A second attempt to publish it could create an object
 //! without the bytes of the first.
@@ -23,7 +23,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use tensilo::sink::Sink;
 
-/// The size of an upload part. Stores accept 10,000 parts, which limits an object to about 160 GB.
+/// The size of an upload part in bytes. Stores accept 10,000 parts, which limits an object to about
+/// 160 GB.
 const PART_BYTES: usize = 16 << 20;
 /// The maximum number of parts in flight. Memory holds these, and one that is being filled.
 const PARTS_IN_FLIGHT: usize = 4;
@@ -59,7 +60,7 @@ enum State {
 
 impl ObjectStorage {
     /// Starts to write an object. Fails if it exists, unless `replace` is set. Sends nothing more
-    /// before the first part is full.
+    /// until the first part is full.
     pub fn upload(&self, address: &Address, replace: bool) -> Result<ObjectUpload> {
         self.check(address)?;
         let failed = |error| failed(address, "creating", error);

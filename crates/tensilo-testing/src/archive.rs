@@ -11,7 +11,7 @@ use std::io::{self, Read};
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// The files of an archive: their bytes by name.
+/// The files of an archive: the content of each, by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
 
 /// Returns the files of a tar archive of the repository.
@@ -47,7 +47,7 @@ pub fn vector(name: &str) -> Vec<u8> {
     commented_hex(std::str::from_utf8(text).expect("a vector is text"))
 }
 
-/// Parses a text of hexadecimal bytes, with comments after `#`.
+/// Parses hexadecimal bytes, with comments after `#`.
 fn commented_hex(text: &str) -> Vec<u8> {
     let uncommented = text.lines().filter_map(|line| line.split('#').next());
     let digits = uncommented.flat_map(str::split_whitespace);

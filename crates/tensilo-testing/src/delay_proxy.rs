@@ -14,7 +14,7 @@ const BUFFER_BYTES: usize = 64 << 10;
 const QUEUE_CAPACITY: usize = 1024;
 
 /// A proxy on the loopback address. It delays requests and passes responses on at once, so the
-/// delay is the time of a round trip. It ends when it is dropped.
+/// delay is the round-trip time. It ends when it is dropped.
 pub struct DelayProxy {
     address: SocketAddr,
     is_ended: Arc<AtomicBool>,

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-/// A proxy on the loopback address. Each connection serves one request and is closed. The proxy
-/// ends when it is dropped.
+/// A proxy on the loopback address. Each connection serves one request and is then closed. The
+/// proxy ends when it is dropped.
 pub struct FaultProxy {
     address: SocketAddr,
     shared: Arc<ProxyState>,

@@ -18,7 +18,7 @@ pub struct HttpRequest {
     pub(crate) if_match: Option<String>,
 }
 
-/// A fault that a server shows instead of a correct response.
+/// A fault that a server produces instead of a correct response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HttpFault {
     /// A response with this status.

@@ -2,7 +2,7 @@
 //!
 //! Each [`Pattern`] exercises an encoding or an edge case: equal values, outliers, NaN payloads,
 //! and data that a transform, a mapping or an option was made for. An element is a function of the
-//! seed and its index, so any element can be made individually.
+//! seed and its index, so any element can be computed individually.
 
 use super::random::mix;
 
@@ -28,9 +28,9 @@ pub enum Pattern {
     OneOutlierInConstant,
     OneOutlierInSmooth,
     Ramp,
-    /// Rows of 128, each close to the one above.
+    /// Rows of 128 elements, each row close to the one above.
     Rows,
-    /// Zero, except for one element in about fifty.
+    /// Zeros, except for about one element in fifty.
     Sparse,
     Sawtooth,
     /// The smallest and the largest signed number in turn.
@@ -39,9 +39,9 @@ pub enum Pattern {
     Skewed,
     /// Prices in cents as floats, with a rare NaN or -0.
     Decimals,
-    /// Three channels of 256 values each, normalised.
+    /// Three channels of 256 values each, normalized.
     Pixels,
-    /// Sums of sines rounded to multiples of 1/64, except for some.
+    /// Sums of sines, most of them rounded to multiples of 1/64.
     FixedPoint,
     /// Integers that ascend from a large start by multiples of 250.
     Multiples,
@@ -51,7 +51,7 @@ pub enum Pattern {
     Pauses,
     /// Ids of tokens or names: a few are frequent, in no order.
     Names,
-    /// Floats with only half of the bits of their width.
+    /// Floats that use only half of the bits of their width.
     Halves,
     /// Noise of varying loudness through two resonances: integers of at most 16 bits, and floats of
     /// 32 and 64 bits that are multiples of 2^-15.

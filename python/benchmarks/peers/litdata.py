@@ -1,4 +1,4 @@
-"""litData: chunks of serialised tensors, mapped in place."""
+"""litData: chunks of serialized tensors, mapped in place."""
 
 import functools
 

@@ -130,7 +130,7 @@ pub fn capsule<'py>(
     let shape: Vec<i64> = shape.iter().map(|extent| i64::try_from(*extent)).collect::<Result<_, _>>()?;
     let ndim = i32::try_from(shape.len())?;
     let manager_ctx = Box::into_raw(Box::new(ManagerContext { _owner: owner, shape, strides }));
-    // SAFETY: just made, and not freed before the deleter runs.
+    // SAFETY: created above, and not freed before the deleter runs.
     let (shape, strides) = unsafe { ((*manager_ctx).shape.as_mut_ptr(), (*manager_ctx).strides.as_mut_ptr()) };
     let tensor = DlTensor { data, device_type, device_id, ndim, code, bits, lanes: 1, shape, strides, byte_offset: 0 };
     let manager_ctx = manager_ctx.cast();
@@ -174,7 +174,7 @@ unsafe extern "C" fn free_unversioned(tensor: *mut DlManagedTensor) {
     }
 }
 
-/// Does the same as [`free_unversioned`] for a versioned tensor.
+/// Like [`free_unversioned`], for a versioned tensor.
 unsafe extern "C" fn free_versioned(tensor: *mut DlManagedTensorVersioned) {
     if !tensor.is_null() {
         // SAFETY: as in `free_unversioned`.
@@ -185,7 +185,7 @@ unsafe extern "C" fn free_versioned(tensor: *mut DlManagedTensorVersioned) {
     }
 }
 
-/// Frees the tensor of a capsule that no consumer has taken: a consumer renames the capsule.
+/// Frees the tensor of a capsule, unless a consumer has taken it and renamed the capsule.
 unsafe extern "C" fn drop_capsule(capsule: *mut ffi::PyObject) {
     // SAFETY: the function `capsule` made this object, so its pointer is valid under its name.
     unsafe {
@@ -308,8 +308,8 @@ impl ImportedTensor {
                     "malformed DLPack tensor: {rank} dimensions and no valid shape"
                 )));
             }
-            // SAFETY: by DLPack, `shape` has `ndim` numbers, and so does `strides` unless it is
-            // null.
+            // SAFETY: DLPack guarantees that `shape` has `ndim` numbers, and `strides` as many
+            // unless it is null.
             let (shape, strides) = unsafe { (numbers(found.shape, rank), numbers(found.strides, rank)) };
             let shape: Vec<usize> = shape.iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
             let bytes = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
@@ -332,7 +332,7 @@ impl ImportedTensor {
     /// Returns the address of the first element.
     pub fn pointer(&self) -> *mut u8 {
         let tensor = self.tensor.tensor();
-        // by DLPack, the offset is inside the memory
+        // DLPack guarantees that the offset is inside the memory
         tensor.data.cast::<u8>().wrapping_add(usize::try_from(tensor.byte_offset).unwrap_or(0))
     }
 
@@ -353,7 +353,7 @@ impl ImportedTensor {
             return Ok(Cow::Borrowed(&[]));
         }
         if self.is_compact() {
-            // SAFETY: by DLPack, the elements of a compact tensor are at the pointer.
+            // SAFETY: DLPack guarantees that the elements of a compact tensor are at the pointer.
             return Ok(Cow::Borrowed(unsafe { std::slice::from_raw_parts(self.pointer(), self.byte_count()) }));
         }
         let mut bytes = Vec::new();
@@ -363,11 +363,11 @@ impl ImportedTensor {
         Ok(Cow::Owned(bytes))
     }
 
-    /// Appends the elements at `pointer`, over all dimensions from `dimension` on.
+    /// Appends the elements at `pointer`, over `dimension` and all dimensions after it.
     fn copy_from(&self, dimension: usize, pointer: *const u8, to: &mut Vec<u8>) {
         let width = self.dtype.element_bytes();
         let (Some(&extent), Some(&stride)) = (self.shape.get(dimension), self.strides.get(dimension)) else {
-            // SAFETY: by DLPack, the strides lead to elements of the tensor.
+            // SAFETY: DLPack guarantees that the strides lead to elements of the tensor.
             to.extend_from_slice(unsafe { std::slice::from_raw_parts(pointer, width) });
             return;
         };
@@ -395,7 +395,7 @@ fn compact(shape: &[usize]) -> Vec<i64> {
 ///
 /// # Safety
 ///
-/// The pointer is null, or points to `count` numbers.
+/// The pointer must be null, or point to `count` numbers.
 unsafe fn numbers(pointer: *const i64, count: usize) -> Vec<i64> {
     if pointer.is_null() || count == 0 {
         return Vec::new();

@@ -55,7 +55,7 @@ fn all_names() -> String {
     DType::ALL.map(DType::name).join(", ")
 }
 
-/// Returns the dtype of a name of this package or another library.
+/// Returns the dtype with a name that this package or another library uses.
 pub fn named(name: &str) -> Option<DType> {
     let long = match name {
         "bfloat16" => DType::Bf16,

@@ -48,7 +48,7 @@ pub fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
 }
 
 /// Returns the dtype and the bits of a NumPy array with a dtype of ml_dtypes. NumPy exports buffers
-/// of its own dtypes only.
+/// only for its own dtypes.
 pub fn bits_of_numpy<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<(DType, Bound<'py, PyAny>)>> {
     let name = object.getattr("dtype").and_then(|dtype| dtype.str()).map(|name| name.to_string());
     let Some(dtype) = name.ok().and_then(|name| named(&name)) else { return Ok(None) };
@@ -115,7 +115,7 @@ fn is_signed(dtype: DType) -> Option<bool> {
     }
 }
 
-/// Returns an integer of at most 4 bytes.
+/// Reads an integer of at most 4 bytes.
 fn number(bytes: &[u8], is_signed: bool) -> i64 {
     match (bytes, is_signed) {
         (&[a], false) => a.into(),

@@ -2,7 +2,7 @@
 //!
 //! Arrays are read through the buffer protocol or DLPack, without a Python object per index. As in
 //! NumPy, negative indices count from the end, and a mask has one bool per sample. Strings and
-//! bytes are refused although Python can iterate over them.
+//! bytes are refused, although Python can iterate over them.
 
 use crate::array::dlpack::ImportedTensor;
 use pyo3::buffer::{Element, PyBuffer};
@@ -85,7 +85,7 @@ pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     }
     let has_dimensions = || object.getattr("ndim").is_ok_and(|ndim| ndim.extract().is_ok_and(|ndim: usize| ndim > 0));
     if !object.is_instance_of::<PyInt>() && has_dimensions() {
-        return Ok(None); // some libraries let an array with one element stand for its element
+        return Ok(None); // some libraries convert an array with one element to an integer
     }
     match object.call_method0("__index__") {
         Ok(number) => number.extract().map(Some).map_err(|_| no_sample(&number)),

@@ -65,8 +65,8 @@ impl Memory {
         Self { pointer, byte_count, is_writable: true, _owner: Arc::new(numbers) }
     }
 
-    /// Splits a batch into the memory of each column's values and the batch, whose values must not
-    /// be accessed any more.
+    /// Splits a batch into the memory of each column's values and the rest of the batch, whose
+    /// values must no longer be accessed.
     pub fn from_batch(mut batch: Batch) -> (Arc<Batch>, Vec<Self>) {
         let values = batch.columns_mut().iter_mut().map(|column| {
             let bytes = column.bytes_mut();
@@ -83,7 +83,7 @@ impl Memory {
     ///
     /// # Safety
     ///
-    /// The bytes neither move nor change while the owner lives.
+    /// The bytes must neither move nor change while the owner lives.
     pub unsafe fn from_owner(bytes: &[u8], owner: Arc<dyn Any + Send + Sync>) -> Self {
         Self { pointer: NonNull::from(bytes).cast(), byte_count: bytes.len(), is_writable: false, _owner: owner }
     }
@@ -129,8 +129,8 @@ impl Memory {
     /// Appends a copy of the current bytes.
     pub fn append_to(&self, bytes: &mut Vec<u8>) {
         bytes.reserve(self.byte_count);
-        // SAFETY: the memory has `byte_count` bytes, the vector has room for as many more, and the
-        // two do not overlap. The copy initialises all bytes up to the new length.
+        // SAFETY: the memory has `byte_count` bytes, the vector has capacity for as many more, and
+        // the two do not overlap. The copy initializes all bytes up to the new length.
         unsafe {
             let end = bytes.as_mut_ptr().add(bytes.len());
             std::ptr::copy_nonoverlapping(self.pointer.as_ptr(), end, self.byte_count);

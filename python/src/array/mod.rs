@@ -222,7 +222,7 @@ impl Array {
         py.import("torch")?.call_method1("from_dlpack", (self.writable(),))
     }
 
-    /// Returns a JAX array on the CPU. It shares the memory if that is aligned to 64 bytes.
+    /// Returns a JAX array on the CPU. It shares the memory if the memory is aligned to 64 bytes.
     fn jax<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         py.import("jax.dlpack")?.call_method1("from_dlpack", (self.writable(),))
     }
@@ -320,8 +320,8 @@ impl Array {
         dlpack::CPU
     }
 
-    /// Exports the array by DLPack. The capsule is versioned if ``max_version`` allows it, as in
-    /// NumPy 2 and PyTorch 2.9, and unversioned otherwise.
+    /// Exports the array through DLPack. The capsule is versioned if ``max_version`` allows it, as
+    /// in NumPy 2 and PyTorch 2.9, and unversioned otherwise.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,
@@ -364,12 +364,12 @@ struct ShapeAndStrides {
 ///
 /// # Safety
 ///
-/// Python requested `view`, and passes it to [`release`] exactly once.
+/// Python must have requested `view`, and must pass it to [`release`] exactly once.
 pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c_int) -> PyResult<()> {
     if view.is_null() {
         return Err(PyBufferError::new_err("the buffer view is null"));
     }
-    // SAFETY: Python's view, see above. An object of null marks a view that was not filled.
+    // SAFETY: Python's view, see above. A null object marks a view that was not filled.
     unsafe { (*view).obj = std::ptr::null_mut() };
     let Array { memory, dtype, shape } = array.get();
     let Some(format) = buffer_format(*dtype) else {
@@ -422,7 +422,7 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
 ///
 /// # Safety
 ///
-/// `view` was filled by [`fill`], and is released once.
+/// `view` must have been filled by [`fill`], and must be released only once.
 pub unsafe fn release(view: *mut ffi::Py_buffer) {
     // SAFETY: `internal` is the box that `fill` made.
     unsafe {

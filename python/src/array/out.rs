@@ -39,7 +39,7 @@ impl OutAllocator {
     ///
     /// # Safety
     ///
-    /// Nothing else accesses the memory until [`OutAllocator::clear`] is called and the batch is
+    /// Nothing else may access the memory until [`OutAllocator::clear`] is called and the batch is
     /// dropped.
     pub unsafe fn set(&self, memory: OutMemory) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(memory);
@@ -164,11 +164,11 @@ pub struct WritableBuffer {
 }
 
 impl WritableBuffer {
-    /// Returns the buffer of an object; `None` if it has no writable and contiguous one.
+    /// Returns the writable, contiguous buffer of an object; `None` if it does not have one.
     fn of(object: &Bound<'_, PyAny>) -> Option<Self> {
         let mut view = Box::new(ffi::Py_buffer::new());
         let flags = ffi::PyBUF_C_CONTIGUOUS | ffi::PyBUF_WRITABLE | ffi::PyBUF_FORMAT;
-        // SAFETY: a view of ours to fill, released when this is dropped.
+        // SAFETY: the view is owned by this function, and released when the result is dropped.
         if unsafe { ffi::PyObject_GetBuffer(object.as_ptr(), &mut *view, flags) } != 0 {
             drop(PyErr::take(object.py()));
             return None;

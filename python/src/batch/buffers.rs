@@ -1,8 +1,8 @@
 //! The buffers of a column: what selections copy and pickles store.
 //!
 //! A batch keeps its samples in memory of its reader. To select samples or to pickle a batch, its
-//! columns are taken apart into lists, extents, values and validity, the form that writers take.
-//! [`batch`] makes a batch of such buffers again.
+//! columns are split into lists, extents, values and validity, the form that writers take.
+//! [`batch`] rebuilds a batch from such buffers.
 
 use crate::array::memory::Memory;
 use crate::batch::samples::ColumnSamples;
@@ -72,7 +72,7 @@ impl Bitmap {
 }
 
 impl ColumnBuffers {
-    /// Takes a column apart. The result of a padded column has the padded shape.
+    /// Splits a column into buffers. A padded column keeps its padded shape.
     pub fn of(column: &ColumnSamples) -> PyResult<Self> {
         let found = column.column();
         let mut schema = ColumnSchema { cast: None, ..ColumnSchema::clone(&column.schema) };

@@ -258,7 +258,7 @@ impl BatchColumn {
         self.0.check_values()?;
         let padding = Padding::new().value(value.0).multiple(multiple.0);
         // SAFETY: only another Python thread could write to the values during this copy. It would
-        // garble the numbers, as with any array that is written and read at once.
+        // corrupt the numbers, as with any array that is written and read at the same time.
         let values = unsafe { std::slice::from_raw_parts(self.0.memory.pointer(), self.0.memory.byte_count()) };
         let Some(object) = out else {
             let (extents, bytes) = py.detach(|| self.0.column().padded(padding, values)).or_raise(py)?;

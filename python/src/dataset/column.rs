@@ -181,7 +181,7 @@ impl Column {
         let dtype =
             if view.shape().is_empty() || !self.schema()?.dtype.is_string() { self.schema()?.dtype } else { DType::U8 };
         // SAFETY: the column keeps the mapping that contains the sample, and the file does not
-        // change: `open` documents that promise.
+        // change: `open` documents this requirement.
         let memory = unsafe { Memory::from_owner(view.bytes(), column.clone()) };
         Array::new(memory, dtype, shape)
     }

@@ -229,8 +229,8 @@ impl Dataset {
     /// ``train, validation = dataset.split([0.95, 0.05])``.
     ///
     /// The subset of a sample depends only on the seed and the sample. So samples that are added
-    /// later never move others between subsets, and the fractions hold on average. Sample indices
-    /// count within a subset.
+    /// later never move others between subsets, and the fractions are met only on average. Sample
+    /// indices count within a subset.
     ///
     /// Args:
     ///     fractions (list of float): the fractions, each above 0, with a sum of at most 1.

@@ -36,8 +36,7 @@ impl OpenDataset {
         self.pool.take(py, &self.view, selection, samples, |_| ())
     }
 
-    /// Reads samples as [`OpenDataset::take`] does, after `prepare` has set the memory of the
-    /// caller.
+    /// Like [`OpenDataset::take`], after `prepare` has set the memory of the caller.
     pub fn take_prepared(
         &self,
         py: Python<'_>,
@@ -72,8 +71,8 @@ struct ReaderPool([AtomicCell<Option<Box<PooledReader>>>; SLOTS]);
 /// The number of threads that can read from a dataset at once without creating readers again.
 const SLOTS: usize = 8;
 
-/// Readers return to the pool after batches of at most this size; larger ones would hold on to too
-/// much memory.
+/// Readers return to the pool after batches of at most this size; larger ones would retain too much
+/// memory.
 const MAX_POOLED_BYTES: usize = 32 << 20;
 
 struct PooledReader {
@@ -119,7 +118,7 @@ impl ReaderPool {
         }
     }
 
-    /// Takes an idle reader for the selection that belongs to this process.
+    /// Takes an idle reader of this process for the selection.
     fn find(&self, selection: &Selection) -> Option<Box<PooledReader>> {
         for slot in &self.0 {
             let Some(idle) = slot.take() else { continue };
@@ -135,7 +134,7 @@ impl ReaderPool {
         None
     }
 
-    /// Puts a reader into an empty slot, or evicts another reader if there is none.
+    /// Puts a reader into an empty slot; if there is none, evicts another reader.
     fn put(&self, idle: Box<PooledReader>) {
         let mut idle = Some(idle);
         for slot in &self.0 {

@@ -109,8 +109,7 @@ impl Source {
         Ok(match self.io.as_str() {
             // SAFETY: as below.
             "auto" => unsafe { options.mmap_if_cached() },
-            // SAFETY: the documentation of `open` makes the caller promise that no file changes
-            // while it is mapped.
+            // SAFETY: the documentation of `open` requires that no file changes while it is mapped.
             "mmap" => unsafe { options.mmap() },
             "pread" => options.pread(),
             #[cfg(target_os = "linux")]

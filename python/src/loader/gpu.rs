@@ -1,8 +1,9 @@
 //! GPUs that decode batches, and the memory of these batches.
 //!
 //! The memory comes from a Python allocator: PyTorch's, or [`Gpu::allocate`], whose memory other
-//! libraries take by DLPack. [`Gpu::allocate`] reuses freed buffers. A consumer may free one while
-//! its stream still uses it, so a returned buffer is reused only after the GPU was synchronized.
+//! libraries take through DLPack. [`Gpu::allocate`] reuses freed buffers. A consumer may free one
+//! while its stream still uses it, so a returned buffer is reused only after the GPU has been
+//! synchronized.
 //!
 //! Tests use an emulated GPU with host memory, see [`tensilo_cuda::Gpu::open`].
 
@@ -182,7 +183,7 @@ impl DeviceMemory {
     }
 }
 
-/// A tensor in GPU memory that other libraries take by DLPack. Decoding has finished.
+/// A tensor in GPU memory that other libraries take through DLPack. Decoding has finished.
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct DeviceArray {
     buffer: Arc<PooledBuffer>,
@@ -198,7 +199,7 @@ impl DeviceArray {
         self.device
     }
 
-    /// Exports the tensor by DLPack. Any stream may use it at once.
+    /// Exports the tensor through DLPack. Any stream may use it immediately.
     #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         &self,

@@ -4,7 +4,7 @@
 //! process. So an iterator waits in short steps, checks for signals between them, and never waits
 //! for a lock that a thread of the parent process may hold.
 //!
-//! The cursor records how far the training loop got. An iterator advances it when it delivers a
+//! The cursor records the progress of the training loop. An iterator advances it when it delivers a
 //! batch. Once a newer iterator has replaced it, it no longer does. If several threads share an
 //! iterator, the state that is furthest ahead counts.
 
@@ -193,8 +193,8 @@ impl DeviceIterator {
     }
 }
 
-/// How far a loader got. Threads lock it only while they hold the GIL, so no other thread holds the
-/// lock when a process is forked.
+/// The progress of a loader. Threads lock it only while they hold the GIL, so no other thread holds
+/// the lock when a process is forked.
 #[derive(Default)]
 pub struct Cursor {
     pub epoch: u64,
@@ -204,7 +204,7 @@ pub struct Cursor {
     pub reached: Option<State>,
     /// Whether a batch was delivered since the last iteration started.
     pub has_taken: bool,
-    /// The number of iterations started so far: an earlier one no longer advances the cursor.
+    /// The number of iterations started so far. Only the latest one advances the cursor.
     pub iteration: u64,
     pub metrics: Option<LoaderMetrics>,
 }
@@ -226,7 +226,7 @@ impl Cursor {
             (false, 1..) => self.loaded = Some(reached),
             // the loop left the epoch early: skip the rest, as other loaders do
             (true, 1..) => self.epoch = reached.epoch.saturating_add(1),
-            // all batches were delivered, even if the loop did not ask for the end
+            // all batches were delivered, even if the loop did not request another one
             (_, 0) => self.epoch = reached.epoch,
         }
     }

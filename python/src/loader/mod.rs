@@ -1,9 +1,9 @@
 //! `Loader`: batches that threads prefetch.
 //!
 //! The loader of the crates has threads, an order and a state. The Python class adds what a
-//! training loop expects: each `for` is an epoch, `state_dict()` says how far the loop got, and
-//! options are keyword arguments. Only delivering a batch advances the state, so prefetched batches
-//! that the loop has not seen are delivered again after a restart.
+//! training loop expects: each `for` is an epoch, `state_dict()` returns the progress of the loop,
+//! and options are keyword arguments. Only delivering a batch advances the state, so prefetched
+//! batches that the loop has not seen are delivered again after a restart.
 //!
 //! In this folder, `iterator` has the iterators and the cursor that they advance, `gpu` the GPUs
 //! that decode batches, and `resident` the samples that stay in GPU memory.
@@ -34,7 +34,7 @@ use tensilo_data::{
 ///
 /// ``for batch in loader`` delivers the batches of one epoch. The next ``for`` delivers the next
 /// epoch, even if the loop left the previous one early. ``state_dict()`` returns the state of the
-/// loader, and ``load_state_dict()`` resumes from it, also with another number of ranks or another
+/// loader, and ``load_state_dict()`` resumes from it, also with a different number of ranks or
 /// batch size: no sample is lost or repeated.
 ///
 /// Args:
@@ -239,7 +239,7 @@ impl Loader {
     ///     state_dict (dict): the result of ``state_dict``.
     ///
     /// Raises:
-    ///     ValueError: the state is of another dataset, order or seed, or is damaged.
+    ///     ValueError: the state belongs to a different dataset, order or seed, or is damaged.
     fn load_state_dict(&self, py: Python<'_>, state_dict: &Bound<'_, PyDict>) -> PyResult<()> {
         let wrong = || PyValueError::new_err("not a valid loader state: pass the result of state_dict()");
         let text: String = state_dict.get_item("state")?.ok_or_else(wrong)?.extract()?;
@@ -321,8 +321,8 @@ impl Loader {
     }
 
     /// Iterates like ``iter``, but the GPU of the loader decodes the batches. ``allocate`` takes a
-    /// number of bytes and returns memory: any object with a method ``data_ptr``. An item is the
-    /// batch, in which columns on the device have no values, and the memory.
+    /// number of bytes and returns memory: any object with a method ``data_ptr``. An item is a
+    /// pair: the batch, whose columns on the device have no values, and the memory.
     ///
     /// The memory belongs to ``stream``, or was last used on it.
     fn _iter_on_device(&self, py: Python<'_>, allocate: Py<PyAny>, stream: u64) -> PyResult<DeviceIterator> {
@@ -429,7 +429,7 @@ fn last_batch(name: &str) -> PyResult<LastBatch> {
 
 fn on_damage(name: &str) -> PyResult<OnDamage> {
     match name {
-        "error" => Ok(OnDamage::Fail),
+        "error" => Ok(OnDamage::Error),
         "substitute" => Ok(OnDamage::Substitute),
         other => Err(PyValueError::new_err(format!("on_damage={other:?}: pass \"error\" or \"substitute\""))),
     }

@@ -5,7 +5,7 @@
 //! once, so it is copied to a temporary file. That file has no name (or is unlinked at once where
 //! the system requires a name), so the system frees it when the process ends, even after a signal.
 //!
-//! The crates identify inputs by path. So Arrow data get a path such as `<pyarrow.Table>`, which
+//! The crates identify inputs by path. So Arrow data gets a path such as `<pyarrow.Table>`, which
 //! errors show, and [`ArrowInput`] is the store that serves this path. For a table, it is the input
 //! format, too.
 
@@ -36,7 +36,7 @@ use tensilo::{Error, Result};
 use tensilo_convert::FormatOptions;
 use tensilo_object::{Address, ObjectInputs, ObjectOptions, UNREADABLE_KEY};
 
-/// The approximate number of bytes at each end of a table that enter the id of the file.
+/// The approximate size of the part at each end of a table that determines the id of the file.
 const FINGERPRINT_BYTES: usize = 64 << 10;
 
 /// The inputs of a conversion.
@@ -206,12 +206,12 @@ impl Table {
         Ok(Self { schema, batches: batches.into() })
     }
 
-    /// Returns the bytes that enter the id of the file: the schema, the row count, and some rows at
-    /// each end.
+    /// Returns the bytes that determine the id of the file: the schema, the row count, and some
+    /// rows at each end.
     fn fingerprint(&self) -> std::result::Result<Vec<u8>, ArrowError> {
         let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;
         if let (Some(first), Some(last)) = (self.batches.first(), self.batches.last()) {
-            // the size of the first row stands for all rows
+            // the size of the first row is representative of all rows
             let mut one = StreamWriter::try_new(Vec::new(), &self.schema)?;
             one.write(&rows_of(first, 0..1)?)?;
             let rows = FINGERPRINT_BYTES.checked_div(one.get_ref().len()).unwrap_or(0).max(1);
@@ -224,8 +224,8 @@ impl Table {
     }
 }
 
-/// Copies rows of a batch, without any other values. A slice does not do: view and dictionary
-/// arrays keep values that none of the rows uses, and Arrow IPC would write these, too.
+/// Copies rows of a batch, without any other values. A slice is not enough, because view and
+/// dictionary arrays keep values that none of the rows uses, and Arrow IPC would write these, too.
 fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<RecordBatch, ArrowError> {
     let numbers = UInt64Array::from_iter_values(rows.clone().map(|row| row as u64)); // exact
     let columns = batch.columns().iter().map(|column| match take(column, &numbers, None) {
@@ -237,7 +237,7 @@ fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<Recor
     RecordBatch::try_new_with_options(batch.schema(), columns, &options)
 }
 
-/// Removes values from an array that none of its rows uses.
+/// Removes the values of an array that none of its rows uses.
 fn compact(array: &dyn Array) -> std::result::Result<ArrayRef, ArrowError> {
     let array: ArrayRef = match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
@@ -264,7 +264,7 @@ fn stream_of(object: &Bound<'_, PyAny>, path: &Path) -> PyResult<RecordBatchStre
     unsafe { RecordBatchStreamReader::from_raw(stream) }.map_err(|error| refused(path, &error))
 }
 
-/// Returns whether an object keeps its data in memory anyway, so that holding on to them is free.
+/// Returns whether an object keeps its data in memory anyway, so that retaining it costs nothing.
 fn is_in_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.hasattr("__arrow_c_array__")? {
         return Ok(true);

@@ -1,8 +1,8 @@
 //! Writer options: how to encode, and whether the target is a file or a dataset.
 //!
 //! `Writer`, `convert` and `append` share them. A target is the folder of a dataset if the folder
-//! exists or the name says so, also in an object store. A folder with a manifest is never replaced:
-//! it gets a new version.
+//! exists or its name implies one, also in an object store. A folder with a manifest is never
+//! replaced: it gets a new version.
 
 use crate::arguments::{Dict, Threads, members};
 use crate::error::Result;
@@ -47,7 +47,7 @@ pub fn writer_options(profiles: &Profiles, threads: &Threads) -> PyResult<Writer
     }
 }
 
-/// Returns the paths of a path or a list of paths.
+/// Converts a path or a list of paths to a list of paths.
 pub fn paths(object: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     if let Ok(path) = object.extract::<PathBuf>() {
         return Ok(vec![path]);

@@ -1,7 +1,7 @@
 //! `Writer`: writes Python samples to a file or a dataset.
 //!
 //! The file, or the version of the dataset, appears when the writer is closed; if the `with` block
-//! raises, nothing is left behind. A dataset gets data files of `shard_bytes`, one after the other.
+//! raises, nothing is left behind. A dataset gets data files of `shard_bytes`, one after another.
 //! If one of them cannot be finished, its samples are lost, so the writer refuses to publish.
 //!
 //! A writer belongs to the process that created it: a forked child shares its open files and must
@@ -35,8 +35,8 @@ use tensilo_data::{Changes, DataError, DataFile, Dataset};
 ///         or ``shard_bytes`` is given.
 ///     schema (dict or Schema): the types of the columns by name, such as ``tensor``, ``utf8``,
 ///         ``binary`` and ``list_`` return.
-///     shard_bytes (int or str, optional): the raw bytes of a data file of a dataset, as a number
-///         or such as "1GiB". Default: "1GiB".
+///     shard_bytes (int or str, optional): the raw size of a data file of a dataset: a number of
+///         bytes, or a string such as "1GiB". Default: "1GiB".
 ///     profile (str or dict, optional): "balanced", "fast" (to decode), "small", "raw" (for views),
 ///         or "bitshuffle-zstd"; or a dict from column names to profiles, where other columns have
 ///         the default. Default: "balanced".
@@ -262,7 +262,7 @@ impl Writer {
         let is_folder = shard_bytes.is_some() || is_folder(&path);
         if is_folder && overwrite {
             return Err(PyValueError::new_err(
-                "overwrite=True does not apply to a dataset: choose another folder, or remove it",
+                "overwrite=True does not apply to datasets: choose another folder, or delete the existing dataset first",
             ));
         }
         let shard_bytes = shard_bytes.map_or(DEFAULT_SHARD_BYTES, |count| count.0);

@@ -58,7 +58,7 @@ def _check_complete(job: Job, found: dict[int, Fragment]) -> None:
 
 
 def _check_alike(first: Fragment, other: Fragment) -> None:
-    """Refuses files with different columns: tasks found shapes from different samples."""
+    """Refuses files with different columns, which occur if tasks infer shapes from different samples."""
     if other.schema == first.schema:
         return
     for name in {**dict(first.schema.items()), **dict(other.schema.items())}:

@@ -16,7 +16,7 @@ def absolute(path: str | PathLike[str]) -> str:
 
 
 def all_absolute(inputs: Any) -> list[str]:
-    """Returns the absolute paths of a path or a list of paths."""
+    """Converts a path or a list of paths to a list of absolute paths."""
     if isinstance(inputs, (str, PathLike)):
         return [absolute(inputs)]
     if hasattr(inputs, "__arrow_c_stream__"):

@@ -49,7 +49,8 @@ def plan(
     Args:
         inputs: a path, a folder or a pattern, also in an object store, or a list of these.
         out: the folder of the dataset, or a prefix of an object store.
-        shard_bytes: the raw bytes of a file, as a number or such as "1GiB". Each file is a task. Default: "1GiB".
+        shard_bytes: the raw size of a file: a number of bytes, or a string such as "1GiB". A task writes one file.
+            Default: "1GiB".
         bf16, casts, columns, skip, shapes, null_elements, profile, progress: see ``tensilo.convert``.
         threads: the number of threads that read the inputs. Default: "auto", all CPUs.
 
@@ -92,7 +93,8 @@ def plan_append(
     Args:
         out: the folder of the dataset, or a prefix of an object store.
         inputs: a path, a folder or a pattern, also in an object store, or a list of these.
-        shard_bytes: the raw bytes of a file, as a number or such as "1GiB". Each file is a task. Default: "1GiB".
+        shard_bytes: the raw size of a file: a number of bytes, or a string such as "1GiB". A task writes one file.
+            Default: "1GiB".
         skip_extra_columns, null_elements, profile, progress: see ``tensilo.append``.
         threads: the number of threads that read the inputs. Default: "auto", all CPUs.
 

@@ -1,8 +1,8 @@
 """Maps nested values to columns: dicts are structs, and each of their members is a column.
 
 The member "content" of the dicts in a list "messages" becomes the column "messages.content", whose samples are lists.
-The metadata of the column record its path, "messages[].content", so that an export can rebuild the struct. If a dict is
-None in some sample or has no members, a column with the name of the dict records that.
+The metadata of the column records its path, "messages[].content", so that an export can rebuild the struct. If a dict
+is None in some sample or has no members, a column with the name of the dict records that.
 
 ``tensilo.convert`` makes the same columns of the same values in Arrow structs or JSON lines. The structure is inferred
 from the first samples; later samples that do not match it are refused, because some of their values would be lost.
@@ -13,7 +13,7 @@ from ._schema import find_type, refused
 
 _PATH = "tensilo.path"
 _ABSENT = object()
-# A member of a dict that is None itself: its columns are null there, but the member is not a dict that is None.
+# A member of a dict that is None: its columns are null there, but the member itself does not count as a None dict.
 _OUTER_NONE = object()
 
 

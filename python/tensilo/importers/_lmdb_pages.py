@@ -1,8 +1,8 @@
 """Reads the list of free pages of an LMDB file.
 
 LMDB never writes a page that a single transaction allocates and frees. If the last pages of the database are such
-pages, a valid file is shorter than its page count says. To tell it from a truncated file, this module reads the free
-list, which LMDB keeps in a B-tree of its own: each value is a count followed by page numbers, all of 64 bits.
+pages, a valid file is shorter than its page count says. To distinguish it from a truncated file, this module reads the
+free list, which LMDB keeps in a B-tree of its own: each value is a count followed by page numbers, all of 64 bits.
 """
 
 import struct

@@ -149,7 +149,7 @@ def _columns(known, first_samples, columns):
 
 
 def _chosen(leaves, columns):
-    """Returns the columns with these names and their members, each after the columns of the dicts around it."""
+    """Returns the columns with these names and their members, each after the columns of its enclosing dicts."""
     chosen = {}
     for name in columns:
         found = [leaf for leaf in leaves if _is_in(leaf.name, name)]

@@ -15,10 +15,11 @@ def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, pr
     """Writes the datasets of an HDF5 file as columns, and opens the result.
 
     The first dimension of a dataset counts samples. A column is named after the path of its dataset, such as
-    "train/mel", and a field of a compound dataset is "table.field". Numbers become tensors, strings utf8, arrays of
-    variable length (vlen) tensors whose extent varies, and opaque values bytes. Attributes are not stored. Filters of
-    ``hdf5plugin`` are available if it is installed. Virtual datasets, external files and external links are followed;
-    if one of their files is missing or too short, the dataset is refused, because HDF5 would read fill values.
+    "train/mel", and a field of a compound dataset is "table.field". Numbers become tensors, strings become utf8, arrays
+    of variable length (vlen) become tensors whose extent varies, and opaque values become bytes. Attributes are not
+    stored. Filters of ``hdf5plugin`` are available if it is installed. Virtual datasets, external files and external
+    links are followed; if one of their files is missing or too short, the dataset is refused, because HDF5 would read
+    fill values.
 
     Memory holds a batch of about 16 MiB, or one HDF5 chunk of each dataset if these are larger.
 

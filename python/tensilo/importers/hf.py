@@ -17,7 +17,7 @@ def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **o
     that it refers to are read into "image.bytes". Structs become one column per field, with dots between the names. A
     pass over all samples finds shapes, as in ``tensilo.convert``. Formats and transforms of the dataset are ignored.
 
-    The Arrow data go through an unnamed temporary file in the folder of the output, so memory holds only a batch.
+    The Arrow data goes through an unnamed temporary file in the folder of the output, so memory holds only a batch.
 
     Args:
         dataset (datasets.Dataset): the dataset, such as ``load_dataset(name, split="train")`` returns.

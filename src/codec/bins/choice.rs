@@ -2,15 +2,15 @@
 //!
 //! All combinations are estimated on segments of the part. The best few encode some of its blocks,
 //! and the smallest of these encodes the part. An exhaustive search encodes the part with all
-//! combinations. Both enumerate the same ones, so that a regret measures what estimates miss and
-//! nothing else.
+//! combinations. Both enumerate the same combinations, so that the regret measures only what
+//! estimates miss.
 //!
 //! The enumeration is nested: gaps or none; then each mapping, or none; then each prediction of its
 //! numbers, or none; and filters in place of a prediction, for numbers of two bytes. Three
-//! shortcuts keep it fast, except in an exhaustive search. Numbers of a mapping get only the
-//! predictions that suit the elements best, and differences. A mapping whose first estimates are
-//! far from the best gets no more predictions. Weights and filters are fitted only where the
-//! prediction that they replace is close to the best.
+//! shortcuts keep it fast, except in an exhaustive search. For the numbers of a mapping, only
+//! differences and the predictions that suit the elements best are tried. If the first estimates of
+//! a mapping are far from the best, no more predictions are tried. Weights and filters are fitted
+//! only where the prediction that they replace is close to the best.
 
 use super::dictionaries::{DictionaryOrder, DictionaryPlan, DictionaryRequest, find_dictionaries};
 use super::mapping::{Bases, Mapping, Numbers};
@@ -21,7 +21,8 @@ use crate::Result;
 use crate::codec::{
     bits::split,
     choice::{
-        CostModel, Idea, SampledPart, Search, best_weights, bin_predictions, drop_first_rows, refine, transform_blocks,
+        CostModel, SampledPart, Search, Technique, best_weights, bin_predictions, drop_first_rows, refine,
+        transform_blocks,
     },
     part::Geometry,
     scratch::EncodeScratch,
@@ -48,7 +49,7 @@ const MAX_PREDICTIONS_FOR_SIZE: usize = 6;
 /// Filters and weights, which take time to fit, are tried if the estimate of the prediction that
 /// they replace exceeds the smallest one by at most 1/N.
 const FIT_MARGIN_DIVISOR: f64 = 8.0;
-/// The minimum elements that weights are fitted to.
+/// The minimum number of elements to which weights are fitted.
 const MIN_WEIGHT_FIT_ELEMENTS: usize = 1024;
 /// The maximum length of an innermost dimension whose channels may have their own dictionaries.
 const MAX_CHANNELS: u32 = 16;
@@ -71,21 +72,21 @@ impl BinSettings {
     }
 }
 
-/// Elements of a part, or some of them.
+/// The elements of a part, or some of them.
 #[derive(Clone, Copy)]
 struct Elements<'a> {
     geometry: Geometry<'a>,
     bytes: &'a [u8],
-    /// The stored bytes of the gap marks between them.
+    /// The stored size of the gap marks between them.
     mark_bytes: usize,
-    /// The elements of the part for each element here.
+    /// The number of elements of the part per element here.
     sample_scale: f64,
 }
 
 /// Called with each combination, for all elements.
 type VisitWhole<'v> = dyn FnMut(Combination, &mut EncodeScratch) -> Result<()> + 'v;
 
-/// Calls `visit` for each finalist that the part can have. Its gaps, numbers and filters are in the
+/// Calls `visit` for each finalist that fits the part. Its gaps, numbers and filters are in the
 /// scratch.
 pub(crate) fn each_finalist(
     choice: &BinChoice,
@@ -129,7 +130,7 @@ pub(crate) fn each_finalist(
     Ok(())
 }
 
-/// Fits a numbering of other elements to these; `None` if they cannot have it.
+/// Fits a numbering of other elements to these; `None` if it does not suit them.
 fn fit_numbering(
     settings: BinSettings,
     numbering: Numbering,
@@ -179,7 +180,7 @@ pub(crate) fn choose(settings: BinSettings, part: &mut SampledPart<'_>, scratch:
     found.retain(|combination| combination.bytes <= min_bytes + min_bytes / FINALIST_MARGIN_DIVISOR);
     let mut finalists = finalists(settings, found);
     if let Some(best) = finalists.first_mut()
-        && scratch.search.has(Idea::PartBase)
+        && scratch.search.has(Technique::PartBase)
         && let Some(other) =
             best.with_part_base().filter(|other| !other.has_gaps && set(settings, other, sampled, scratch))
     {
@@ -193,7 +194,7 @@ pub(crate) fn choose(settings: BinSettings, part: &mut SampledPart<'_>, scratch:
 }
 
 /// Returns the best combinations, best first. If only size counts, these include the best one with
-/// another kind of mapping and the best one with another prediction.
+/// a different kind of mapping and the best one with a different prediction.
 fn finalists(settings: BinSettings, mut sorted: Vec<Combination>) -> Vec<Combination> {
     let mut finalists = Vec::new();
     let take = |index: Option<usize>, sorted: &mut Vec<Combination>| index.map(|index| sorted.remove(index));
@@ -228,8 +229,8 @@ pub(crate) fn each_choice(
     })
 }
 
-/// Called with each combination and the elements outside its gaps. Returns an estimate of the
-/// bytes.
+/// Called with each combination and the elements outside its gaps. Returns an estimate of the size
+/// in bytes.
 type Visit<'v> = dyn FnMut(Combination, Elements<'_>, &mut EncodeScratch) -> Result<f64> + 'v;
 
 /// Calls `visit` for each combination, on a subset of the elements. Numbers and filters are in the
@@ -243,7 +244,7 @@ fn each_combination(
 ) -> Result<()> {
     scratch.present.gaps = None;
     each_numbering(settings, false, whole, subset, scratch, visit)?;
-    if !scratch.search.has(Idea::Gaps) {
+    if !scratch.search.has(Technique::Gaps) {
         return Ok(());
     }
     let (mut whole_present, mut subset_present) = (Present::default(), Present::default());
@@ -273,7 +274,7 @@ impl<'a> Elements<'a> {
         Elements { geometry, bytes, mark_bytes: 0, sample_scale }
     }
 
-    /// Returns the start of the first block: `count` elements, or two rows if these have more.
+    /// Returns the start of the first block: `count` elements, or two rows if those are longer.
     fn start(&self, count: usize) -> ([u32; 1], &'a [u8]) {
         let first = self.geometry.blocks.first().map_or(0, |&end| end as usize);
         let end = first.min(count.max(2 * self.geometry.longest_row(first / 2)));
@@ -316,7 +317,7 @@ fn each_numbering(
         };
         let transforms = std::iter::once(Transform::None).chain(predictions.iter().copied().map(Transform::Predict));
         let mut estimates = Vec::new();
-        let may_be_filtered = width == Width::W2 && search.has(Idea::Filters);
+        let may_be_filtered = width == Width::W2 && search.has(Technique::Filters);
         let mut numbering_min_bytes = f64::INFINITY;
         let mut line: Option<Combination> = None;
         let candidate = |transform| Combination { has_gaps, numbering, transform, has_filters: false, bytes: 0.0 };
@@ -375,8 +376,8 @@ fn each_numbering(
         visit_weighted(settings, best, subset, scratch, visit)?;
     }
     for best in lines.into_iter().filter(is_likely) {
-        // filters count from one number for all blocks
-        let with_part_base = best.with_part_base().filter(|_| search.has(Idea::PartBase));
+        // with filters, all blocks already count from the same number
+        let with_part_base = best.with_part_base().filter(|_| search.has(Technique::PartBase));
         for candidate in [Some(best), with_part_base].into_iter().flatten() {
             if set_numbers(candidate.numbering, subset, scratch) {
                 visit_filtered(settings, candidate, subset, scratch, visit)?;
@@ -395,7 +396,7 @@ fn visit_weighted(
     visit: &mut Visit<'_>,
 ) -> Result<()> {
     let Transform::Predict(prediction) = combination.transform else { return Ok(()) };
-    if !scratch.search.has(Idea::Separable) {
+    if !scratch.search.has(Technique::Separable) {
         return Ok(());
     }
     let weighted = |weights| {
@@ -404,7 +405,7 @@ fn visit_weighted(
     };
     let (start, start_bytes) =
         subset.start(if settings.for_size { 4 * MIN_WEIGHT_FIT_ELEMENTS } else { MIN_WEIGHT_FIT_ELEMENTS });
-    // tables count as much as in an estimate of all
+    // tables count as much as in an estimate of all elements
     let start = Elements { geometry: subset.geometry.in_blocks(&start), bytes: start_bytes, ..subset };
     if !set_numbers(combination.numbering, start, scratch) {
         return Ok(());
@@ -448,39 +449,40 @@ fn numberings(
             dictionaries.push(found);
         }
     };
-    if search.has(Idea::Dictionaries) && width != Width::W1 {
+    if search.has(Technique::Dictionaries) && width != Width::W1 {
         add_dictionary(DictionaryOrder::ByValue, 1);
         let channels = geometry.strides.into_iter().find(|&stride| (2..=MAX_CHANNELS).contains(&stride));
-        if let Some(channels) = channels.filter(|_| search.has(Idea::ChannelDictionaries)) {
+        if let Some(channels) = channels.filter(|_| search.has(Technique::ChannelDictionaries)) {
             add_dictionary(DictionaryOrder::ByValue, channels);
         }
     }
-    // numbers of bytes would not be shorter, and floats of two bytes have few bits besides noise
+    // 1-byte elements have no shorter numbers, and 2-byte floats have few bits besides noise
     let may_be_categorical = width.bytes() > 2 || width == Width::W2 && !geometry.float;
-    if search.has(Idea::FrequencyDictionaries) && may_be_categorical {
+    if search.has(Technique::FrequencyDictionaries) && may_be_categorical {
         add_dictionary(DictionaryOrder::ByFrequency, 1);
     }
     // otherwise, one base for the part is tried for the best combinations
-    let both = search.is_exhaustive && search.has(Idea::PartBase);
+    let both = search.is_exhaustive && search.has(Technique::PartBase);
     let bases = [Bases::PerBlock, Bases::PerPart].into_iter().take(if both { 2 } else { 1 });
     if geometry.float {
-        if search.has(Idea::UpperBits)
+        if search.has(Technique::UpperBits)
             && let Some(int_multiple) = find_upper_bits(width, bytes)
         {
             all.push(Numbering::IntMultiple(int_multiple, Bases::Zero));
         }
-    } else if search.has(Idea::IntMultiples)
+    } else if search.has(Technique::IntMultiples)
         && let Some(int_multiple) = find_int_multiple(width, &geometry, bytes)
     {
         all.extend(bases.clone().map(|bases| Numbering::IntMultiple(int_multiple, bases)));
     }
-    if search.has(Idea::FloatMultiples)
+    if search.has(Technique::FloatMultiples)
         && let Some(float_type) = geometry.float_type
     {
-        let float_multiples = find_float_multiples(float_type, bytes, settings.for_size && search.has(Idea::Details));
+        let float_multiples =
+            find_float_multiples(float_type, bytes, settings.for_size && search.has(Technique::Details));
         let float_multiples = float_multiples
             .into_iter()
-            .filter(|float_multiple| float_multiple.divisor == 1 || search.has(Idea::Divisors));
+            .filter(|float_multiple| float_multiple.divisor == 1 || search.has(Technique::Divisors));
         all.extend(float_multiples.flat_map(|float_multiple| {
             bases.clone().map(move |bases| Numbering::FloatMultiple(float_multiple, bases))
         }));
@@ -527,8 +529,8 @@ fn number_geometry<'a>(
     (number, Geometry { element_bytes: number.bytes(), float, float_type: None, ..*geometry })
 }
 
-/// Fits filters to the numbers in the scratch. Returns whether they seem to pay. Filters need
-/// numbers of two bytes, and a dictionary that is fitted to fewer values may have numbers of one.
+/// Fits filters to the numbers in the scratch. Returns whether they seem worthwhile. Filters need
+/// 2-byte numbers, but a dictionary that is fitted to fewer values may have 1-byte numbers.
 fn set_filters(
     settings: BinSettings,
     numbering: Numbering,
@@ -550,7 +552,7 @@ fn set(settings: BinSettings, combination: &Combination, elements: Elements<'_>,
         && (!combination.has_filters || set_filters(settings, combination.numbering, elements, false, scratch))
 }
 
-/// Estimates the bytes of all elements from the elements whose numbers are in the scratch.
+/// Estimates the size of all elements from the elements whose numbers are in the scratch.
 fn estimate_bytes(
     settings: BinSettings,
     combination: &Combination,
@@ -569,13 +571,13 @@ fn estimate_bytes(
     extra_bits::best().lengths(width, coded, symbols);
     refine(width, coded, symbols);
     let row_scale = drop_first_rows(&geometry, symbols);
-    let coded = CostModel { may_have_classes: search.has(Idea::Classes), sample_scale: elements.sample_scale };
+    let coded = CostModel { may_have_classes: search.has(Technique::Classes), sample_scale: elements.sample_scale };
     let mut bits = coded.residual_bits(symbols) * row_scale;
     if combination.transform == Transform::None && filters.filters.is_none() {
         split(width, false, integers, symbols, low_bytes);
         bits = bits.min(coded.plain_bits(symbols, low_bytes, geometry.float));
     }
-    let shared = elements.sample_scale as usize; // saturating, and at least 1
+    let shared = elements.sample_scale as usize; // the cast saturates; at least 1
     let mut other = if is_mapped { numbers.other_bytes(settings.width.bytes(), shared) } else { 0 };
     other += elements.mark_bytes;
     (bits / 8.0 + other as f64 + filters.other_bytes(elements.sample_scale)) * elements.sample_scale

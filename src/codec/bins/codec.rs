@@ -5,10 +5,10 @@
 //! part without mapping and options has only bins, and is decoded straight to its elements.
 //!
 //! Decoding windows is a chain of dependent steps, so two blocks of a part are decoded at once: the
-//! processor works on one while the other waits. A state codes every 64th element, so a range costs
-//! as much as all elements before its end.
+//! processor works on one while the other waits. Each state codes every 64th element, so decoding a
+//! range costs as much as decoding all elements before its end.
 //!
-//! Encoding a part encodes each finalist of `choice.rs` and keeps the smallest.
+//! To encode a part, each finalist of `choice.rs` is encoded, and the smallest result is used.
 
 use super::choice::{BinSettings, choose, each_choice, each_finalist};
 use super::mapping::{MappedBlock, Mapping, Widths};
@@ -132,7 +132,7 @@ impl BlockCodec for BinBlocks {
     }
 }
 
-/// Returns the bytes of `all` before `rest`, which is its end.
+/// Returns the bytes of `all` before `rest`, which is a suffix of it.
 fn bytes_before<'a>(all: &'a [u8], rest: &[u8]) -> &'a [u8] {
     all.get(..all.len().saturating_sub(rest.len())).unwrap_or(&[])
 }
@@ -149,7 +149,7 @@ struct Layers<'a> {
 }
 
 impl<'a> Layers<'a> {
-    /// Splits the sections of `count` elements. Sets `marks` to the outliers.
+    /// Splits the sections of `count` elements. Sets `marks` to the positions of the outliers.
     fn split(
         tables: &'a BinTables,
         width: Width,
@@ -170,8 +170,8 @@ impl<'a> Layers<'a> {
         Ok(Self { tables, widths, count, mapped, outliers, filter_codes, bins })
     }
 
-    /// Returns the numbers that decoding a range of elements needs. Prediction restarts at the
-    /// first of them.
+    /// Returns the range of numbers that are needed to decode a range of elements. Prediction
+    /// restarts at the first of them.
     fn numbers_for(&self, range: &Range<usize>) -> Range<usize> {
         let start = match &self.tables.options.filters {
             Some(filters) => filters.start_of(range.start),
@@ -181,7 +181,7 @@ impl<'a> Layers<'a> {
     }
 
     /// Sets `out` to the elements of a range. `numbers` has the coded integers up to the end of
-    /// `requested`, which is [`Layers::numbers_for`] the range.
+    /// `requested`, which [`Layers::numbers_for`] returns for the range.
     fn finish(
         &self,
         numbers: &mut [u8],
@@ -232,7 +232,7 @@ fn decode_between_gaps(
     let mut decode = || {
         let stored = gaps.read(count, stored, &mut marks)?;
         let requested = marks.unmarked_before(range.start)..marks.unmarked_before(range.end);
-        memory::resize(&mut present, requested.len() * width.bytes(), 0)?; // at most the range
+        memory::resize(&mut present, requested.len() * width.bytes(), 0)?; // inside the block
         decode_present(tables, (width, marks.unmarked_count, stored), &requested, &mut present, scratch)?;
         gaps.spread(width, &marks, range, &present, out);
         Ok(())
@@ -253,7 +253,7 @@ fn decode_present(
     let (mut marks, mut numbers) = (std::mem::take(&mut scratch.outliers), std::mem::take(&mut scratch.coded));
     let decoded = Layers::split(tables, width, count, stored, &mut marks).and_then(|layers| {
         let requested = layers.numbers_for(range);
-        // at most the block
+        // no overflow: at most the length of the block
         memory::resize(&mut numbers, requested.end * layers.widths.number.bytes(), 0)?;
         layers.bins.decode(&mut numbers, &mut scratch.windows)?;
         layers.finish(&mut numbers, &requested, range, out, scratch)
@@ -285,10 +285,10 @@ fn decode_two(blocks: [&BinBlock<'_>; 2], [out_a, out_b]: [&mut [u8]; 2], scratc
     decoded
 }
 
-/// A sample is encoded only if the part has at least this many times its elements.
+/// A sample is encoded only if the part has at least N times as many elements.
 const MIN_SAMPLE_SCALE: f64 = 3.0;
-/// Finalists that encode the sample to at most 1/N more bytes than the smallest encode the part,
-/// too: at most [`MAX_TIED`] of them if only size counts, otherwise only the smallest.
+/// Finalists whose encoded sample exceeds the smallest one by at most 1/N are also tried on the
+/// part: at most [`MAX_TIED`] of them if only size counts, otherwise only the smallest.
 const TIE_MARGIN_DIVISOR: usize = 128;
 const MAX_TIED: usize = 2;
 
@@ -320,7 +320,7 @@ impl BlockEncoder for BinBlocks {
             if self.plan_with(combination.transform, &geometry, bytes, &mut tables, scratch)?
                 && self.append(RawPart { geometry: &geometry, raw: bytes }, &tables, &mut stored, scratch)?
             {
-                // the part has the tables once; an estimate, and saturating
+                // the part has the tables once; an estimate, so the cast may saturate
                 let bytes = tables.len() + ((stored.len() - tables.len()) as f64 * sample_scale) as usize;
                 measured.push((combination.cost(bytes), bytes, combination));
             }

@@ -1,13 +1,14 @@
 //! Dictionaries (chapter 5.14): tables of the values that occur.
 //!
-//! If elements take few values, such as pixels, prices or tokens, bins code the index of the value
-//! instead. A dictionary by value ascends, so that indices can be predicted as the elements can. A
-//! dictionary by frequency has the most frequent values first, for names, which nothing predicts.
-//! Channels may have dictionaries of their own. A dictionary is stored as the steps from a line
-//! through the last two values: the values of a grid lie on one, and take one to two bytes each.
+//! If elements have few distinct values, such as pixels, prices or tokens, bins code the index of
+//! the value instead. A dictionary by value ascends, so indices are as predictable as the elements.
+//! A dictionary by frequency has the most frequent values first; it is for names, such as token
+//! ids, which cannot be predicted. Each channel may have its own dictionary. Each value is stored
+//! as its step from the line through the last two values. The values of a grid lie on such a line,
+//! and take one to two bytes each.
 //!
 //! Writers look at a sample before they fill a table of all values, since most parts have too many.
-//! For values of two bytes, a table indexed by value costs less than that look.
+//! For 2-byte values, a table indexed by value costs less than looking at a sample.
 
 use super::{cut, malformed_mapped, malformed_mapping, number_width};
 use crate::Result;
@@ -24,7 +25,7 @@ use crate::kernel::{
 
 /// The bit of `dictionary_flags` that is set for floats.
 const FLOAT: u8 = 1;
-/// The maximum bytes of a number.
+/// The maximum size of a number in bytes.
 const MAX_NUMBER_BYTES: usize = 2;
 
 /// Dictionaries of values. Element `i` of a block uses dictionary `i` modulo their number.
@@ -104,8 +105,8 @@ impl Dictionaries {
         }
     }
 
-    /// Looks up the values of numbers to `out`, from element `first` of the block on. Checks
-    ///
+    /// Writes the values of numbers to `out`. The first number is element `first` of the block.
+    /// Checks.
     pub(super) fn elements(&self, numbers: &[u8], first: usize, out: &mut [u8]) -> Result<()> {
         // always a width: `set` and `new` take it from one
         let Some(width) = Width::from_bytes(self.element_bytes) else { return Ok(()) };
@@ -130,12 +131,12 @@ impl Line {
         Self { top: 1 << (8 * width.bytes() - 1), float, last: 0, before: 0 }
     }
 
-    /// Returns the modulus of the integers, less one.
+    /// Returns the modulus of the integers, minus one.
     fn mask(&self) -> u64 {
         self.top | (self.top - 1)
     }
 
-    /// Maps a value to an integer that sorts as floats do, or back.
+    /// Maps a value to an integer that sorts like the float, or maps it back.
     fn mapped(&self, value: u64) -> u64 {
         if self.float && value & self.top != 0 { value ^ (self.top - 1) } else { value }
     }
@@ -192,24 +193,24 @@ fn write_step(mut step: u64, tables: &mut Vec<u8>) {
     tables.push(step as u8); // exact: below 2^7
 }
 
-/// The maximum values of dictionaries. With more, the table takes what it saves.
+/// The maximum number of values in dictionaries. With more, the table costs what it saves.
 const MAX_VALUES: usize = 4096;
 /// The same for dictionaries by frequency, which save more.
 const MAX_VALUES_BY_FREQUENCY: usize = 16384;
-/// Dictionaries have at most one value for this many elements; dictionaries by frequency, for a
-/// quarter as many.
+/// Dictionaries have at most one value per this many elements; dictionaries by frequency, four
+/// times as many.
 const MIN_ELEMENTS_PER_VALUE: usize = 16;
-/// The elements of a sample whose values are counted.
+/// The number of sampled elements whose values are counted.
 const SAMPLE_ELEMENTS: usize = 4096;
-/// The slots of a hash table for each value that it may have.
+/// The number of slots of a hash table per value that it may hold.
 const SLOTS_PER_VALUE: usize = 4;
-/// The elements of a sample whose distance to the next larger value is measured.
+/// The number of sampled elements whose distance to the next larger value is measured.
 const SAMPLED_DISTANCES: usize = 512;
-/// The bits that the distances between values must save for each value. A table takes about 8 bits
-/// for each, but distances are rounded down, and predictions gain more than elements do.
+/// The minimum saving from the distances between values, in bits per value. A table takes about 8
+/// bits per value, but distances are rounded down, and predictions benefit more than elements do.
 const MIN_BITS_SAVED_PER_VALUE: usize = 6;
-/// A sample with at most this many values always passes: their numbers sort as floats of both signs
-/// do, which filters need.
+/// A sample with at most this many values always passes: their numbers sort like floats of both
+/// signs, which filters need.
 const FEW_VALUES: u32 = 320;
 const SHORT_VALUES: usize = 1 << 16;
 
@@ -231,25 +232,25 @@ pub(crate) struct DictionaryRequest<'a> {
     /// All elements that will use the dictionaries, and their geometry.
     pub geometry: &'a Geometry<'a>,
     pub elements: &'a [u8],
-    /// Some of the elements, to give up early if dictionaries do not seem to pay; `None` to always
-    /// search.
+    /// Some of the elements, to give up early if dictionaries do not seem worthwhile; `None` to
+    /// always search.
     pub sample: Option<&'a [u8]>,
 }
 
 /// The values that occur, each with a number, in a hash table with open addressing.
 struct ValueTable {
-    /// The index of a value plus 1, for each used slot. A power of two.
+    /// The index of a value plus 1, for each used slot. The number of slots is a power of two.
     slots: Vec<u16>,
-    /// In the order of their first elements.
+    /// The values, in the order of their first occurrence.
     values: Vec<i64>,
-    /// The elements that have each value.
+    /// The number of elements with each value.
     counts: Vec<u32>,
     numbers: Vec<u16>,
     max_values: usize,
 }
 
 impl ValueTable {
-    /// Creates a table for at most `max_values` values, below 2^16.
+    /// Creates a table for at most `max_values` values, which is below 2^16.
     fn new(max_values: usize) -> Self {
         let slots = SLOTS_PER_VALUE * max_values.max(1).next_power_of_two();
         Self { slots: vec![0; slots], values: Vec::new(), counts: Vec::new(), numbers: Vec::new(), max_values }
@@ -259,14 +260,14 @@ impl ValueTable {
     fn find(&self, value: i64) -> std::result::Result<usize, usize> {
         // Fibonacci hashing (Knuth, The Art of Computer Programming, 6.4)
         let product = value.cast_unsigned().wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        // below their number
+        // in bounds: below the number of slots
         let mut at = (product >> (64 - self.slots.len().trailing_zeros())) as usize;
-        // ends: there are more slots than values
+        // terminates: there are more slots than values
         while let Some(index) = self.slots.get(at).and_then(|slot| slot.checked_sub(1)) {
             if self.values.get(usize::from(index)) == Some(&value) {
                 return Ok(index.into());
             }
-            at = (at + 1) & (self.slots.len() - 1); // a power of two
+            at = (at + 1) & (self.slots.len() - 1); // the length is a power of two
         }
         Err(at)
     }
@@ -318,7 +319,7 @@ impl ValueTable {
 struct ShortTable(Vec<u16>);
 
 impl ShortTable {
-    /// Creates the table of the values of some elements. Returns the values, too, in ascending
+    /// Creates the table of the values of some elements. Also returns the values in ascending
     /// order.
     fn new(elements: impl Iterator<Item = [u8; 2]>, float: bool) -> (Self, Vec<i64>) {
         let mut numbers = vec![0; SHORT_VALUES];
@@ -350,7 +351,7 @@ impl ShortTable {
 /// Dictionaries of all elements of a part, and the tables from values to numbers.
 pub(crate) struct DictionaryPlan {
     pub(super) dictionaries: Dictionaries,
-    /// The stored bytes of the dictionaries.
+    /// The stored size of the dictionaries.
     pub(super) bytes: usize,
     tables: Tables,
 }
@@ -363,7 +364,7 @@ enum Tables {
 /// Finds dictionaries; `None` if there are too many values.
 pub(crate) fn find_dictionaries(width: Width, request: DictionaryRequest<'_>) -> Option<DictionaryPlan> {
     let max_values = request.max_values(width.bytes());
-    // a table for all values of two bytes costs less than looking
+    // for 2-byte values, a table of all values costs less than looking at the sample
     if let Some(sample) = request.sample
         && (width, request.order) != (Width::W2, DictionaryOrder::ByValue)
         && !with_width!(width, W => has_few_values::<W>(max_values, sample))
@@ -377,8 +378,9 @@ pub(crate) fn find_dictionaries(width: Width, request: DictionaryRequest<'_>) ->
     }
 }
 
-/// Returns whether dictionaries of values of two bytes may save the bytes of their tables, judged
-/// by a sample. All elements have more values than the sample, with shorter distances between them.
+/// Returns whether dictionaries of 2-byte values may save more than the size of their tables,
+/// judged by a sample. All elements have more values than the sample, with shorter distances
+/// between them.
 fn may_save(sample: &[u8], element_bytes: usize) -> bool {
     let sample = sample.as_chunks().0;
     let mut seen = [0_u64; SHORT_VALUES / 64];
@@ -401,7 +403,7 @@ fn may_save(sample: &[u8], element_bytes: usize) -> bool {
     bits * element_bytes / 2 / some.len().max(1) >= MIN_BITS_SAVED_PER_VALUE * value_count as usize
 }
 
-/// Finds dictionaries by value of elements of two bytes.
+/// Finds dictionaries by value for 2-byte elements.
 fn find_short(request: DictionaryRequest<'_>) -> Option<DictionaryPlan> {
     let DictionaryRequest { count, geometry, elements, .. } = request;
     if count == 1 && request.sample.is_some_and(|sample| !may_save(sample, elements.len())) {
@@ -503,7 +505,8 @@ impl DictionaryPlan {
 }
 
 impl DictionaryRequest<'_> {
-    /// Returns the maximum values of all dictionaries together, for elements of this many bytes.
+    /// Returns the maximum number of values in all dictionaries together, for elements of this
+    /// size.
     fn max_values(&self, element_bytes: usize) -> usize {
         let (max_values, elements_per_value) = match self.order {
             DictionaryOrder::ByValue => (MAX_VALUES, MIN_ELEMENTS_PER_VALUE),

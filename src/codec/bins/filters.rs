@@ -2,13 +2,13 @@
 //!
 //! A difference predicts sound and other oscillations badly. A sum of the last 8 or 16 numbers with
 //! fitted coefficients predicts them well, as in lossless audio codecs. A part has up to 16
-//! filters, and each segment of 128 numbers names one of them. Prediction restarts after some
-//! segments, so that the rows between restarts are decoded side by side.
+//! filters, and each segment of 128 numbers names one of them. Prediction restarts every few
+//! segments, so that the rows between restarts are decoded in parallel.
 //!
 //! Filters are fitted to the segments of a part by the covariance method of linear prediction (B.
 //! S. Atal and S. L. Hanauer, 1971), and shared among segments by Lloyd's algorithm. The sums of
 //! products of each segment, its [`Moments`], are computed once; the residual of any filter in the
-//! segment is a quadratic form of them. Fitting takes time and most numbers gain nothing, so
+//! segment is a quadratic form of them. Fitting takes time and does not help most numbers, so
 //! writers look at a few segments first.
 
 use super::{cut, malformed_marks, malformed_option};
@@ -47,7 +47,7 @@ impl Filters {
         let (restart, zero) = (RESTART_SEGMENTS.get(&header), ZERO.get(&header));
         if !(1..=MAX_TAPS).contains(&taps) || !(1..=MAX_FILTERS).contains(&filter_count) || restart == 0 {
             return Err(malformed_option(&format!(
-                "{filter_count} filters of {taps} taps that restart after {restart} segments"
+                "the filters are out of range: {filter_count} filters, {taps} taps, restart after {restart} segments"
             )));
         }
         let mut coefficients = [[0; MAX_TAPS]; MAX_FILTERS];
@@ -71,7 +71,7 @@ impl Filters {
         use filter_fields::{FILTER_COUNT, RESTART_SEGMENTS, SIZE, TAPS, ZERO};
         let FilterBank { coefficients, taps, restart, zero } = &self.bank;
         let mut header = [0; SIZE];
-        TAPS.put(&mut header, *taps as u8); // exact: at most 16, as the next
+        TAPS.put(&mut header, *taps as u8); // exact: at most 16, and so is the next
         FILTER_COUNT.put(&mut header, self.filter_count as u8);
         RESTART_SEGMENTS.put(&mut header, *restart);
         ZERO.put(&mut header, *zero);
@@ -89,7 +89,7 @@ impl Filters {
     }
 
     /// Splits the filter codes of a block of `count` numbers from the bytes after them, and checks
-    /// them.
+    /// the codes.
     pub(crate) fn split<'a>(&self, count: usize, stored: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
         let (codes, segments) = (self.codes(), count.div_ceil(SEGMENT));
         let split = codes.bytes(segments).and_then(|bytes| stored.split_at_checked(bytes));
@@ -106,7 +106,7 @@ impl Filters {
     }
 
     /// Replaces the coded integers of a block, from a restart on, with numbers. `first` is the
-    /// index of the first of them.
+    /// index of the first integer.
     pub(crate) fn undo(&self, codes: &[u8], first: usize, data: &mut [u8], scratch: &mut Vec<u8>) {
         let class_codes = self.codes();
         let segments = first / SEGMENT..(first + data.len() / Width::W2.bytes()).div_ceil(SEGMENT);
@@ -116,19 +116,19 @@ impl Filters {
     }
 }
 
-/// Segments after which prediction restarts: a block of 64 KiB of such numbers then has 32 rows, as
-/// many as the widest vector has numbers.
+/// The number of segments after which prediction restarts. A block of 64 KiB of 2-byte numbers then
+/// has 32 rows, one for each number of the widest vector.
 const RESTART_SEGMENTS: u16 = 8;
-/// The minimum segments for each filter.
+/// The minimum number of segments per filter.
 const MIN_SEGMENTS_PER_FILTER: usize = 8;
-/// The same in a sample: most of its segments are neighbours, and alike.
+/// The same in a sample, where most segments are neighbors and alike.
 const MIN_SEGMENTS_PER_FILTER_IN_SAMPLE: usize = 16;
-/// The segments that filters are fitted to first.
+/// The number of segments to which filters are fitted first.
 const PROBE_SEGMENTS: usize = 16;
-/// The maximum segments that filters are fitted to.
+/// The maximum number of segments to which filters are fitted.
 const MAX_FITTED_SEGMENTS: usize = 512;
-/// The minimum bits of each number that filters must save, compared with differences, in the
-/// segments that they are fitted to.
+/// The minimum saving of filters compared with differences, in bits per number, in the segments to
+/// which they are fitted.
 const MIN_GAIN: f64 = 0.1;
 
 /// The filters of a part, in memory that is reused.
@@ -143,8 +143,8 @@ pub(crate) struct FilterPlan {
 }
 
 impl FilterPlan {
-    /// Fits filters of `taps` coefficients to numbers of 2 bytes. Returns whether they seem to pay.
-    /// In a sample, a few segments may show that they do not.
+    /// Fits filters of `taps` coefficients to 2-byte numbers. Returns whether they seem worthwhile.
+    /// In a sample, a few segments may show that they are not.
     pub(crate) fn find(&mut self, taps: usize, is_sample: bool, geometry: &Geometry<'_>, numbers: &[u8]) -> bool {
         self.filters = None;
         let zero = mean(numbers);
@@ -152,11 +152,11 @@ impl FilterPlan {
         let all: usize = segments(geometry).count();
         let mut fitted = Vec::new();
         let mut step = 0;
-        // most numbers gain nothing
+        // most numbers do not benefit
         let steps = [(PROBE_SEGMENTS, MIN_GAIN / 4.0), (MAX_FITTED_SEGMENTS, MIN_GAIN)];
         for (max_segments, min_gain) in steps.into_iter().skip(if is_sample { 0 } else { 1 }) {
             if step == 1 {
-                break; // these were all
+                break; // all segments have been used
             }
             step = all.div_ceil(max_segments).max(1);
             self.set_moments(taps, zero, step, geometry, numbers);
@@ -174,7 +174,7 @@ impl FilterPlan {
         self.codes.extend(assign(&self.moments, &fitted).into_iter().map(|(code, _)| code));
         let mut coefficients = [[0; MAX_TAPS]; MAX_FILTERS];
         for (to, from) in coefficients.iter_mut().zip(&fitted) {
-            // exact: multiples, in range
+            // exact: coefficients are multiples of 1/UNIT, and in range
             to.iter_mut().zip(from).for_each(|(to, from)| *to = (from * UNIT) as i16);
         }
         let bank = FilterBank { coefficients, taps, restart: RESTART_SEGMENTS, zero };
@@ -182,7 +182,7 @@ impl FilterPlan {
         true
     }
 
-    /// Sets the moments of one in `step` segments.
+    /// Computes the moments of one in `step` segments.
     fn set_moments(&mut self, taps: usize, zero: u16, step: usize, geometry: &Geometry<'_>, numbers: &[u8]) {
         let numbers = numbers.as_chunks().0;
         let counted = |number: &[u8; 2]| f64::from(u16::from_le_bytes(*number).wrapping_sub(zero).cast_signed());
@@ -190,13 +190,14 @@ impl FilterPlan {
         for (start, segment) in segments(geometry).step_by(step) {
             let before = numbers.get(start.max(segment.start.saturating_sub(MAX_TAPS))..segment.start).unwrap_or(&[]);
             self.window.clear();
-            self.window.resize(MAX_TAPS - before.len(), 0.0); // no overflow: at most as many
+            // no overflow: `before` has at most MAX_TAPS numbers
+            self.window.resize(MAX_TAPS - before.len(), 0.0);
             self.window.extend(before.iter().chain(numbers.get(segment).unwrap_or(&[])).map(counted));
             self.moments.push(Moments::of(&self.window, taps));
         }
     }
 
-    /// Returns the bits of each number that filters save, compared with differences or no
+    /// Returns the saving of filters in bits per number, compared with differences or no
     /// prediction, whichever takes less.
     fn gain(&self, assigned: &[(u8, f64)]) -> f64 {
         let bits = |squares: f64| (squares / SEGMENT as f64 + 1.0).log2() / 2.0;
@@ -223,8 +224,8 @@ impl FilterPlan {
         }
     }
 
-    /// Returns the bytes of fields and codes. If the numbers are a sample, one in `sample_scale` of
-    /// all, these are the bytes for all numbers, divided by `sample_scale`.
+    /// Returns the size of fields and codes in bytes. If the numbers are a sample, one in
+    /// `sample_scale` of all, this is the size for all numbers, divided by `sample_scale`.
     pub(crate) fn other_bytes(&self, sample_scale: f64) -> f64 {
         let Some(filters) = &self.filters else { return 0.0 };
         let segments = self.codes.len() as f64 * sample_scale;
@@ -255,8 +256,8 @@ fn segments(geometry: &Geometry<'_>) -> impl Iterator<Item = (usize, Range<usize
     })
 }
 
-/// Returns the mean of numbers modulo 2^16: each counts by its shortest distance from the first
-/// one.
+/// Returns the mean of numbers modulo 2^16. Each number counts as its shortest distance from the
+/// first one.
 fn mean(numbers: &[u8]) -> u16 {
     let numbers = || numbers.as_chunks().0.iter().map(|number| u16::from_le_bytes(*number));
     let first = numbers().next().unwrap_or(0);
@@ -275,8 +276,8 @@ const RIDGE: f64 = 1e-6;
 /// Coefficients are stored as multiples of 1/N.
 pub(super) const UNIT: f64 = 4096.0;
 
-/// Sums of products of numbers over a segment. At [`product_index`] of `i` and `j` is the sum, over
-/// all numbers, of the product of the numbers `i` and `j` positions before.
+/// Sums of products of numbers over a segment. The entry at [`product_index`] of `i` and `j` is the
+/// sum, over all numbers, of the product of the numbers `i` and `j` positions before.
 #[derive(Clone, Copy)]
 pub(super) struct Moments([f64; MAX_PRODUCTS]);
 
@@ -297,11 +298,11 @@ impl Moments {
         let mut products = [0.0; MAX_PRODUCTS];
         let (before, segment) = window.split_at(MAX_TAPS.min(window.len()));
         for j in 0..=taps {
-            // no overflow: `taps` is at most that
+            // no overflow: `taps` is at most MAX_TAPS
             let shifted = window.get(MAX_TAPS - j..).unwrap_or(&[]);
-            products[product_index(0, j)] = sum_of_products(segment, shifted); // in bounds, as all indices
+            products[product_index(0, j)] = sum_of_products(segment, shifted); // in bounds
         }
-        // one number earlier, one product enters at the start and one leaves at the end
+        // shifted back by one number, the sum gains a product at the start and loses one at the end
         let back = |numbers: &[f64], i: usize| numbers.get(numbers.len().wrapping_sub(1 + i)).copied().unwrap_or(0.0);
         for j in 0..taps {
             for i in 0..=j {
@@ -329,7 +330,7 @@ impl Moments {
     }
 }
 
-/// Returns the sum of the products of two sequences, in four sums, for vectors.
+/// Returns the sum of the products of two sequences, in four partial sums, for vector instructions.
 fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
     let count = a.len().min(b.len());
     let (a, b) = (a.get(..count).unwrap_or(&[]), b.get(..count).unwrap_or(&[]));
@@ -346,7 +347,8 @@ fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
 
 pub(super) type Coefficients = [f64; MAX_TAPS];
 
-/// The quadratic form of a filter: its squared residual is the sum of the products with moments.
+/// The quadratic form of a filter. The sum of the products of its entries with the moments is the
+/// squared residual.
 struct ErrorForm {
     form: [f64; MAX_PRODUCTS],
     /// The number of entries in use; the others are 0.
@@ -398,13 +400,13 @@ pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec
         .collect()
 }
 
-/// Returns the weight of a segment, 1/energy of its residual: its cost grows with log(energy), so
-/// the same relative saving counts the same in all segments.
+/// Returns the weight of a segment, 1/energy of its residual. The cost of a segment grows with
+/// log(energy), so equal relative savings count equally in all segments.
 fn weight(squares: f64) -> f64 {
     1.0 / (squares + SEGMENT as f64)
 }
 
-/// Divides segments into classes by the correlation of neighbouring numbers.
+/// Divides segments into classes by the correlation of neighboring numbers.
 fn by_slope(segments: &[Moments], weights: &[f64], class_count: usize) -> Vec<u8> {
     // in bounds
     let slopes = segments.iter().zip(weights).map(|(moments, weight)| moments.0[product_index(0, 1)] * weight);

@@ -1,8 +1,8 @@
 //! Mappings (chapter 5.14): numbers, which bins code in place of elements that are coarser than
 //! their type.
 //!
-//! This file has what all mappings share: a block as readers meet it, and the numbers of a part as
-//! writers make them. `dictionaries.rs` and `multiples.rs` have the mappings themselves: their
+//! This file has what all mappings share: a block as readers see it, and the numbers of a part as
+//! writers compute them. `dictionaries.rs` and `multiples.rs` have the mappings themselves: their
 //! fields, how they decode, and how writers find them.
 //!
 //! Before the numbers, a block has its base, the positions and bytes of its patches, and details,
@@ -113,8 +113,8 @@ impl Mapping {
         matches!(self, Self::FloatMultiple(float_multiple) if float_multiple.detail_bits > 0)
     }
 
-    /// Returns whether numbers, counted from 0, are whole upper bytes of elements of `width`, with
-    /// the sign.
+    /// Returns whether numbers, counted from 0, are whole upper bytes of elements of `width`,
+    /// including the sign.
     pub(crate) fn keeps_sign(&self, width: Width) -> bool {
         match self {
             Self::IntMultiple(int_multiple) => {
@@ -172,7 +172,7 @@ impl<'a> MappedBlock<'a> {
             let patch_count = usize::from(u16::from_le_bytes(fields.array()?));
             let base = if mapping.has_base() { i64::from_le_bytes(fields.array()?) } else { 0 };
             let detail_bytes = if mapping.has_details() { usize::try_from(fields.u32()?).ok()? } else { 0 };
-            // below 2^16 patches of at most 8 bytes
+            // no overflow: fewer than 2^16 patches of at most 8 bytes
             let positions = fields.bytes(2 * patch_count)?.as_chunks().0;
             let patches = fields.bytes(widths.element.bytes() * patch_count)?;
             let header = stored.get(..stored.len() - fields.remaining())?;
@@ -198,8 +198,8 @@ impl<'a> MappedBlock<'a> {
         self.positions.iter().map(|&position| u16::from_le_bytes(position).into())
     }
 
-    /// Returns the numbers that decoding a range of elements needs, if prediction restarts at
-    /// `start`.
+    /// Returns the range of numbers that are needed to decode a range of elements, if prediction
+    /// restarts at `start`.
     pub(crate) fn numbers_for(&self, range: &Range<usize>, start: usize) -> Range<usize> {
         match self.mapping.has_details() {
             // details are found by counting the details before them, in whole groups
@@ -271,7 +271,7 @@ pub(crate) struct Numbers {
     pub mapping: Mapping,
     /// The numbers, in the byte order of the file.
     pub bytes: Vec<u8>,
-    /// The stored bytes of dictionaries.
+    /// The stored size of dictionaries.
     dictionary_bytes: usize,
     /// The base of each block, if the mapping has bases.
     bases: Vec<i64>,
@@ -289,7 +289,7 @@ pub(crate) struct Numbers {
 struct FloatMultipleScratch {
     /// The numbers, counted from 0.
     sums: Vec<i64>,
-    /// The same as bytes: two's complement.
+    /// The same numbers as bytes, in two's complement.
     wide: Vec<u8>,
     /// The elements decoded from numbers and details.
     decoded: Vec<u8>,
@@ -318,7 +318,7 @@ impl Numbers {
     }
 
     /// Computes the numbers of integers. With one base for the part, some may not fit. Returns
-    /// whether all do.
+    /// whether all of them fit.
     pub(crate) fn set_int_multiple(
         &mut self,
         int_multiple: IntMultiple,
@@ -390,7 +390,7 @@ impl Numbers {
         value: impl Fn([u8; W]) -> f64,
     ) {
         let (divisor, scale) = (f64::from(float_multiple.divisor), power_of_two(float_multiple.exponent));
-        // a number that is too large gives some integer, which decodes to another element
+        // a number that is too large gives some integer that decodes to a different element
         let integer = |x: f64| {
             let rounded = (x * divisor * scale + ROUNDING_BIAS).to_bits();
             rounded.cast_signed().wrapping_sub(ROUNDING_BIAS.to_bits().cast_signed())
@@ -454,7 +454,7 @@ impl Numbers {
             if is_exact && k.cast_unsigned() <= mask(V) {
                 last = k;
             } else {
-                // the number of its neighbour costs the least
+                // the number of the neighboring element costs the least
                 self.patches.push(i);
                 if let (Some(length), Some(details)) = (self.lengths.get_mut(i), details.get_mut(i)) {
                     let bits = float_multiple.details_of(float_multiple.sum(base, last));
@@ -466,8 +466,8 @@ impl Numbers {
         }
     }
 
-    /// Returns the bytes that the mapping takes besides the numbers. If the elements are a sample,
-    /// one in `sample_scale` of all, the same share of the tables counts.
+    /// Returns the size of the mapping in bytes, without the numbers. If the elements are a sample,
+    /// one in `sample_scale` of all, only that share of the tables counts.
     pub(crate) fn other_bytes(&self, element_bytes: usize, sample_scale: usize) -> usize {
         let fields = match &self.mapping {
             Mapping::Dictionary(_) => self.dictionary_bytes,
@@ -482,7 +482,7 @@ impl Numbers {
         (fields / sample_scale.max(1) + 8 * self.bases.len() + patches).saturating_add(details)
     }
 
-    /// Appends the sections before the numbers of the block of these elements.
+    /// Appends the sections that precede the numbers in the block of these elements.
     pub(crate) fn append_header(
         &mut self,
         widths: Widths,

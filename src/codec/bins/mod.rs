@@ -3,8 +3,8 @@
 //!
 //! A bin is a range of `2^K` integers that begins at a multiple of its length. An integer is coded
 //! as its bin, by rANS, and as its offset in the bin, in `K` raw bits. Bins are narrow where
-//! integers cluster and wide where they are noise. Up to 64 of them follow the distribution inside
-//! a binade, which the exponent of a float does not see.
+//! integers cluster and wide where they are noise. Up to 64 bins follow the distribution even
+//! inside a binade, which the exponent of a float does not show.
 //!
 //! To encode a part:
 //!

@@ -2,10 +2,10 @@
 //!
 //! *Float multiples.* Measurements with a fixed step, decimals such as 12.34 and pixels scaled to 1
 //! are integers that were divided: `N / (divisor * 2^exponent)`. The integers are short and
-//! predictable, the floats are neither. Numbers count from a base of each block. If integers have
-//! more bits than a number of two bytes, the bits below it are *details*, which are stored raw next
-//! to the numbers. Writers derive the power of two from the lowest bit of nearly all elements of a
-//! sample, and try the divisors that people use. A few elements may be patches.
+//! predictable; the floats are neither. Numbers count from the base of their block. If integers
+//! have more bits than 2-byte numbers, the bits below the numbers are *details*, which are stored
+//! raw next to the numbers. Writers derive the power of two from the lowest bit of nearly all
+//! elements of a sample, and try common divisors. A few elements may be patches.
 //!
 //! *Int multiples.* Timestamps in nanoseconds are often multiples of a million, and ids of a block
 //! lie close together. An element is then a number times the factor of the part, plus the base of
@@ -41,9 +41,9 @@ structure! {
     }
 }
 
-/// The maximum bits below a number.
+/// The maximum number of bits below a number.
 const MAX_DETAIL_BITS: u8 = 15;
-/// The maximum divisor. An `f32` represents it and all integers below it.
+/// The maximum divisor. An `f32` represents it and all smaller integers exactly.
 const MAX_DIVISOR: u32 = 1 << 24;
 
 /// Elements `N / (divisor * 2^exponent)`. `N` is a number, counted from the base of its block, and
@@ -52,7 +52,7 @@ const MAX_DIVISOR: u32 = 1 << 24;
 pub(crate) struct FloatMultiple {
     pub number_width: Width,
     pub float_type: FloatType,
-    /// The maximum bits of an integer below its number.
+    /// The maximum number of bits of an integer below its number.
     pub detail_bits: u8,
     pub divisor: u32,
     pub exponent: i16,
@@ -126,7 +126,7 @@ impl FloatMultiple {
     /// Returns whether a number without details reproduces an element.
     fn reproduces(&self, element: &[u8]) -> bool {
         let exact = self.float_type.value(element) * f64::from(self.divisor) * power_of_two(self.exponent);
-        let number = exact.round() as i64; // one that is too large gives another element
+        let number = exact.round() as i64; // a number that is too large gives a different element
         self.sum(0, number) == number && self.terms(0).element(number).to_le_bytes().starts_with(element)
     }
 
@@ -140,15 +140,16 @@ impl FloatMultiple {
         float_multiples::best().divide(&self.terms(base), self.number_width, numbers, out);
     }
 
-    /// Decodes numbers to `out`, from number `first` of the block on. Their details were read.
+    /// Decodes numbers to `out`, starting with number `first` of the block. Their details have been
+    /// read.
     pub(super) fn join(&self, base: i64, first: usize, numbers: &[u8], scratch: &MappedScratch, out: &mut [u8]) {
         let integers = scratch.details.as_chunks().0.get(first..).unwrap_or(&[]);
         let details = NumberDetails { integers, lengths: scratch.lengths.get(first..).unwrap_or(&[]) };
         float_multiples::best().join(&self.terms(base), self.number_width, numbers, details, out);
     }
 
-    /// Reads the details of the first numbers of a block to the scratch. Checks, and where
-    /// the details end if these are all numbers.
+    /// Reads the details of the first numbers of a block to the scratch. Checks and, if
+    /// these are all numbers, where the details end.
     pub(super) fn read_details(
         &self,
         base: i64,
@@ -190,14 +191,14 @@ pub(crate) struct MappedScratch {
 
 /// The approximate number of sampled elements.
 const SAMPLE_ELEMENTS: usize = 1024;
-/// One element in this many may have bits below the lowest one of all others.
+/// One element in this many may have bits below the lowest one bit of all others.
 const ELEMENTS_PER_LOW_BIT_OUTLIER: usize = 512;
 /// One element of the sample in this many is tried.
 const TRIAL_STRIDE: usize = 4;
 /// One element in this many may be a patch.
 const ELEMENTS_PER_PATCH: usize = 64;
 
-/// Divisors that people use besides powers of two: of decimals, as factor and power of two, and of
+/// Common divisors besides powers of two, as factor and power of two: for decimals, and for
 /// integers that were scaled to 1.
 const DIVISORS: [(u32, i16); 9] =
     [(5, 1), (25, 2), (125, 3), (625, 4), (3125, 5), (15_625, 6), (255, 0), (65_535, 0), (32_767, 0)];
@@ -222,8 +223,8 @@ impl OneBits {
     }
 }
 
-/// Returns float multiples that may express elements, judged by a sample. Details pay only if
-/// elements are predictable.
+/// Returns float multiples that may express elements, judged by a sample. Details are worthwhile
+/// only if elements are predictable.
 pub(crate) fn find_float_multiples(float_type: FloatType, raw: &[u8], may_have_details: bool) -> Vec<FloatMultiple> {
     let w = float_type.width().bytes();
     // an odd step, since rows have even lengths
@@ -251,7 +252,7 @@ fn reproduces_most(float_multiple: &FloatMultiple, sample: &[&[u8]]) -> bool {
     patches.nth(sample.len() / TRIAL_STRIDE / ELEMENTS_PER_PATCH).is_none()
 }
 
-/// Returns a float multiple, and the same with numbers of two bytes, which may suffice as each
+/// Returns a float multiple, and the same with numbers of two bytes, which may suffice because each
 /// block has its own base.
 fn with_narrower(float_multiple: FloatMultiple) -> impl Iterator<Item = FloatMultiple> {
     let narrower = FloatMultiple { number_width: Width::W2, ..float_multiple };
@@ -323,7 +324,7 @@ structure! {
     }
 }
 
-/// Elements whose lowest bits are checked together.
+/// The number of elements whose lowest bits are checked together.
 const LOW_BITS_CHUNK: usize = 64;
 
 /// Elements `base + k * factor`, where `k` is a number and `base` belongs to its block.
@@ -371,7 +372,7 @@ impl IntMultiple {
     }
 }
 
-/// Returns the minimum of a block modulo `256^w`: elements are compared by their shortest distance
+/// Returns the minimum of a block modulo `256^w`: elements are ordered by their shortest distance
 /// from the first one.
 pub(super) fn min_base(block: &[u8], w: usize) -> i64 {
     let elements = block.chunks_exact(w.max(1));
@@ -405,7 +406,7 @@ pub(crate) fn find_upper_bits(width: Width, raw: &[u8]) -> Option<IntMultiple> {
     for chunk in raw.chunks(LOW_BITS_CHUNK * width.bytes()) {
         all |= chunk.chunks_exact(width.bytes()).fold(0, |all, element| all | wide(element));
         if all & 0xFF != 0 {
-            return None; // too few are zero
+            return None; // too few bits are zero
         }
     }
     let zeros = all.trailing_zeros() as usize; // at most 64

@@ -2,10 +2,10 @@
 //! them.
 //!
 //! *Gaps* are elements that equal one filler, such as missing values, zeros of a sparse tensor and
-//! pauses of a recording. Coded with the other elements, they break prediction on both sides of
-//! each stretch. Only their positions are stored, and bins code the remaining elements as if they
-//! adjoined each other. The filler of a part is the element that most often equals the one before
-//! it.
+//! pauses of a recording. Coded with the other elements, they would break prediction on both sides
+//! of each stretch. Instead, only their positions are stored, and bins code the remaining elements
+//! as if they were contiguous. The filler of a part is the element that most often equals the one
+//! before it.
 //!
 //! *Outliers* are coded integers with bits above the window, the two bytes that bins code. If a few
 //! integers are much longer than the others, the window lies where the others are, and the bits
@@ -13,9 +13,10 @@
 //! position from the bit lengths of all integers. *Filters* are in `filters.rs`.
 //!
 //! The positions of both are [`Marks`]: alternating stretches of unmarked and of marked elements,
-//! the first one unmarked. Each length is a Golomb-Rice code (R. F. Rice, 1979), with a parameter
-//! for either kind. Only the first stretch may be empty, so the other lengths are stored less one,
-//! and each set of marks has one form. A code has at most 32 bits, which a reader loads at once.
+//! the first one unmarked. Each length is a Golomb-Rice code (R. F. Rice, 1979), with one parameter
+//! for each kind of stretch. Only the first stretch may be empty, so the other lengths are stored
+//! minus one, and each set of marks has one form. A code has at most 32 bits, which a reader loads
+//! at once.
 
 use super::filters::Filters;
 use super::{cut, malformed_marks, malformed_option};
@@ -23,7 +24,7 @@ use crate::bytes::le::Fields;
 use crate::bytes::memory;
 use crate::codec::{
     bits::{ends_in_zeros, wide, with_width},
-    choice::{Idea, Search},
+    choice::{Search, Technique},
     part::Geometry,
     transform::Transform,
 };
@@ -115,7 +116,7 @@ impl Options {
 /// Chapter 5.15: the fields of *gaps*.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps {
-    /// The bytes of the filler, as many as an element has.
+    /// The filler, in as many bytes as an element has.
     pub(super) filler: [u8; 8],
     pub(super) parameters: RiceParameters,
 }
@@ -262,12 +263,12 @@ fn find_filler<const W: usize>(elements: &[[u8; W]]) -> Option<[u8; W]> {
 /// Chapter 5.15: the fields of *outliers*.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Outliers {
-    /// Bits of each outlier above the window.
+    /// The number of bits of each outlier above the window.
     pub upper_bits: u8,
     pub(super) parameters: RiceParameters,
 }
 
-/// The maximum bits of a number above its window.
+/// The maximum number of bits above a window.
 const MAX_UPPER_BITS: u8 = 48;
 
 impl Outliers {
@@ -289,7 +290,7 @@ impl Outliers {
     /// Splits the outliers of a block of `count` integers from the bytes after them.
     pub(crate) fn split<'a>(&self, count: usize, stored: &'a [u8], marks: &'a mut Marks) -> Result<OutlierBlock<'a>> {
         let after_marks = marks.read(self.parameters, count, stored)?;
-        // fewer than 2^16 outliers of at most 48 bits
+        // no overflow: fewer than 2^16 outliers of at most 48 bits
         let bits = marks.marked() * usize::from(self.upper_bits);
         let split = after_marks.split_at_checked(bits.div_ceil(8));
         let (uppers, bins) = split.ok_or_else(|| malformed_marks("it ends within its uppers"))?;
@@ -312,7 +313,7 @@ impl OutlierBlock<'_> {
     /// Adds the bits above the window to the first integers of the block.
     pub(crate) fn add(&self, width: Width, low_bytes: usize, integers: &mut [u8]) {
         match width {
-            Width::W1 | Width::W2 => {} // have none
+            Width::W1 | Width::W2 => {} // no bits above the window
             Width::W4 => self.add_to::<4>(low_bytes, integers),
             Width::W8 => self.add_to::<8>(low_bytes, integers),
         }
@@ -330,13 +331,14 @@ impl OutlierBlock<'_> {
 }
 
 const WINDOW_BITS: usize = 16;
-/// The approximate bits of the position of an outlier, besides the logarithm of its rarity.
+/// The approximate size of the position of an outlier in bits, besides the logarithm of its rarity.
 const MARK_BITS: f64 = 2.0;
-/// The approximate number of bits below the highest one that the bin of an integer tells.
+/// The approximate number of bits below the highest one bit that the bin of an integer determines.
 const BIN_PREFIX_BITS: usize = 2;
 
-/// Returns the number of bytes below the window with which integers take the fewest bits, and these
-/// bits, without the cost of bins. `counts` are the numbers of integers of each bit length.
+/// Returns the number of bytes below the window with which integers take the fewest bits, and the
+/// number of those bits, without the cost of bins. `counts` are the numbers of integers of each bit
+/// length.
 pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
     let longest = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
     let max = longest.saturating_sub(WINDOW_BITS).div_ceil(8);
@@ -353,7 +355,7 @@ pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
             counts.iter().enumerate().skip(top + 1).map(|(length, &n)| (length - top) as f64 * f64::from(n)).sum();
         (low_bytes, offsets - above_window + marks + uppers)
     };
-    let min = if search.has(Idea::Outliers) { 0 } else { max };
+    let min = if search.has(Technique::Outliers) { 0 } else { max };
     (min..=max).map(bits).min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((max, 0.0))
 }
 
@@ -387,7 +389,7 @@ impl OutlierPlan {
         self.ends.push(self.uppers.len());
     }
 
-    /// Completes the plan, when all blocks have been added.
+    /// Completes the plan after all blocks have been added.
     pub(crate) fn finish(&mut self) {
         let all = self.uppers.iter().fold(0, |all, &upper| all | upper);
         let upper_bits = (u64::BITS - all.leading_zeros()) as u8; // at most 64
@@ -547,7 +549,7 @@ impl MarkPlan {
 #[derive(Default)]
 pub(crate) struct Marks {
     stretches: Vec<Range<u16>>,
-    /// Elements that are not marked.
+    /// The number of elements that are not marked.
     pub unmarked_count: usize,
 }
 
@@ -561,7 +563,7 @@ impl Marks {
         loop {
             let length = bits.rice(parameters.of(is_marked)).ok_or_else(|| malformed_marks("a mark is too long"))?;
             let length = usize::from(length) + usize::from(!is_first);
-            let end = i + length; // both below 2^17
+            let end = i + length; // no overflow: both are below 2^17
             if end > count.min(limits::BLOCK_ELEMENTS) {
                 return Err(malformed_marks("its marks go beyond its last element"));
             }
@@ -607,7 +609,7 @@ impl<'a> BitReader<'a> {
         Self { bytes, position: 0 }
     }
 
-    /// Returns at least the next 57 bits without taking them.
+    /// Returns at least the next 57 bits without consuming them.
     fn peek(&self) -> u64 {
         let rest = self.bytes.get(self.position / 8..).unwrap_or(&[]);
         let word = rest.first_chunk().map_or_else(|| wide(rest).cast_unsigned(), |bytes| u64::from_le_bytes(*bytes));
@@ -617,7 +619,7 @@ impl<'a> BitReader<'a> {
     /// Takes the next bits, at most 57 of them.
     pub(super) fn take(&mut self, bits: u8) -> u64 {
         let taken = self.peek() & ((1 << bits) - 1);
-        self.position += usize::from(bits); // a sequence is far shorter than memory
+        self.position += usize::from(bits); // no overflow: a sequence is short
         taken
     }
 
@@ -636,8 +638,8 @@ impl<'a> BitReader<'a> {
         (u32::from(value) >> parameter >= MAX_ONES).then_some(value)
     }
 
-    /// Returns the bytes after the sequence; `None` if it is longer than the bytes, or if a padding
-    /// bit is not zero.
+    /// Returns the bytes after the sequence; `None` if the bytes are too few, or if a padding bit
+    /// is not zero.
     pub(super) fn rest(self) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(self.position.div_ceil(8))?;
         ends_in_zeros(taken, self.position).then_some(rest)

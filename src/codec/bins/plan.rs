@@ -9,13 +9,13 @@
 //! has K bits. [`Partition`] divides the window from the widest intervals down: an interval is
 //! split if its halves, split in the same way, cost fewer bits. Each bin also costs a constant, for
 //! its entry in the tables, which bounds the number of bins. If there are still too many, the
-//! constant is raised, and then bisected down to about as many bins as are allowed.
+//! constant is raised, and then lowered by bisection until there are about as many bins as allowed.
 //!
 //! *Classes* are for parts with different regions, such as background and signal, which no single
 //! table of frequencies fits well. Each group of 64 elements names one of up to four classes.
-//! [`Classes`] assigns groups by Lloyd's algorithm; the distance is the bits that a group costs
-//! with the frequencies of a class. One class for all stays if the codes and tables of several cost
-//! more than they save.
+//! [`Classes`] assigns groups by Lloyd's algorithm; the distance is the number of bits that a group
+//! costs with the frequencies of a class. A single class is used if the codes and tables of several
+//! cost more than they save.
 
 use super::dictionaries::DictionaryOrder;
 use super::filters::FilterPlan;
@@ -25,7 +25,7 @@ use super::options::{Gaps, Options, OutlierPlan, choose_low_bytes};
 use super::tables::{Counts, Frequencies, TableFields, write_tables};
 use crate::codec::{
     bits::ClassCodes,
-    choice::{Idea, Search},
+    choice::{Search, Technique},
     part::Geometry,
     transform::Transform,
 };
@@ -69,12 +69,12 @@ pub(crate) struct Combination {
     pub numbering: Numbering,
     pub transform: Transform,
     pub has_filters: bool,
-    /// The estimated bytes of the whole part.
+    /// The estimated size of the whole part in bytes.
     pub bytes: f64,
 }
 
 impl Combination {
-    /// Returns the cost of stored bytes of this combination.
+    /// Returns the cost of this combination if it takes `stored_bytes` bytes.
     pub(crate) fn cost(&self, stored_bytes: usize) -> usize {
         let is_slow = self.has_gaps || self.has_filters;
         stored_bytes + if is_slow { stored_bytes / SLOW_PENALTY_DIVISOR } else { 0 }
@@ -109,7 +109,7 @@ impl Combination {
     }
 }
 
-/// The combinations of a part that seem to be the smallest, the best first.
+/// The combinations of a part that seem to be the smallest, best first.
 #[derive(Clone, Debug)]
 pub(crate) struct BinChoice {
     pub(crate) finalists: Vec<Combination>,
@@ -119,7 +119,7 @@ pub(crate) struct BinChoice {
 
 impl BinChoice {
     pub(crate) fn bytes(&self) -> usize {
-        self.finalists.first().map_or(usize::MAX, |best| best.bytes as usize) // saturating
+        self.finalists.first().map_or(usize::MAX, |best| best.bytes as usize) // the cast saturates
     }
 
     /// Returns whether the best combinations of both choices are alike.
@@ -144,7 +144,7 @@ pub(crate) struct BinPlan {
     classes: Classes,
     model: BinModel,
     encoder: BinEncoder,
-    /// Bytes of an element below its window.
+    /// The number of bytes of an element below its window.
     low_bytes: usize,
     outliers: OutlierPlan,
 }
@@ -170,7 +170,7 @@ impl BinPlan {
         self.partition.choose(&self.windows, value_bits);
         self.partition.bins_of(&self.windows, &mut self.bins);
         let in_blocks = part.geometry.block_ranges().map(|elements| self.bins.get(elements).unwrap_or(&[]));
-        self.classes.choose(in_blocks, part.search.has(Idea::Classes));
+        self.classes.choose(in_blocks, part.search.has(Technique::Classes));
         self.set_outliers(part);
         self.model.set_bins(&self.partition.bits);
         for (class, frequencies) in self.classes.frequencies.iter().enumerate() {
@@ -263,13 +263,14 @@ fn not_planned() -> Error {
 
 // ---- bins
 
-/// Values of a window.
+/// The number of values of a window.
 const WINDOW_VALUES: usize = 1 << 16;
-/// Values that are skipped together if none of them occurs.
+/// The number of values that are skipped together if none of them occurs.
 const COUNT_CHUNK: usize = 64;
-/// The bits that a bin costs in the tables: `K`, and its frequencies in some classes.
+/// The cost of a bin in the tables, in bits: `K`, and its frequencies in some classes.
 const BIN_BITS: f32 = 60.0;
-/// Steps of the bisection for the lowest cost of a bin that does not give too many bins.
+/// The number of steps of the bisection for the lowest cost of a bin that does not give too many
+/// bins.
 const BISECTIONS: usize = 4;
 /// The bisection ends when at most this many more bins are allowed.
 const BIN_SLACK: usize = 4;
@@ -338,7 +339,8 @@ impl Partition {
         }
         let mut sum = 0_u32;
         for counts in counts.as_chunks_mut::<COUNT_CHUNK>().0 {
-            // most values do not occur, and vectors find that out faster than a sum is computed
+            // most values do not occur, and vector instructions detect that faster than they
+            // compute a sum
             if counts.iter().fold(0, |any, count| any | count) == 0 {
                 counts.fill(sum);
                 continue;
@@ -372,8 +374,8 @@ impl IntervalSearch<'_> {
         below(end) - below(start) // sums ascend
     }
 
-    /// Appends `K` of each bin of an interval. Returns the bits that its windows cost with these
-    /// bins.
+    /// Appends `K` of each bin of an interval. Returns the cost of its windows with these bins, in
+    /// bits.
     fn best(&self, start: usize, bits: u32, bins: &mut Vec<u8>) -> f32 {
         let count = self.count(start, start + (1 << bits));
         let whole = bins.len();
@@ -385,7 +387,7 @@ impl IntervalSearch<'_> {
         let share = (count / self.total).max(MIN_SHARE);
         let excess = (share - count / self.total) * self.total * std::f32::consts::LOG2_E;
         let cost = count * (bits as f32 - share.log2()) + excess + self.bin_bits;
-        // halves cannot save more than the bits of the offsets
+        // splitting cannot save more than the bits of the offsets
         if bits == 0 || count * bits as f32 <= self.bin_bits {
             return cost;
         }
@@ -403,17 +405,17 @@ impl IntervalSearch<'_> {
 
 // ---- classes
 
-/// Bins whose counts fit a vector.
+/// The number of bins whose counts fit in a vector.
 const OCTET: usize = 8;
 
-/// Groups whose costs are computed together.
+/// The number of groups whose costs are computed together.
 const GROUP_BATCH: usize = 64;
 
 const ROUNDS: usize = 3;
 /// Added to each count of a class, so that a bin that does not occur in it has a finite cost.
 const SMOOTHING_COUNT: f32 = 0.02;
-/// Costs are in units of 1/N bit. The cost of a bin is below 64 bits or 2^13 units, and the cost of
-/// a group is at most 2^19 units.
+/// Costs are in units of 1/N bit. The cost of a bin is below 64 bits, which are 2^13 units, and the
+/// cost of a group is at most 2^19 units.
 const UNITS_PER_BIT: f32 = 128.0;
 
 /// The classes of the groups of a part, in memory that is reused.
@@ -457,7 +459,7 @@ impl Classes {
             let mut sum = 0;
             for &bin in group {
                 max_bin = bin.max(max_bin);
-                sum += u32::from(bin); // at most 64 bins below 64
+                sum += u32::from(bin); // no overflow: at most 64 bins, each below 64
             }
             let mean = sum as f32 / group.len() as f32;
             // the bits of non-negative floats sort as the floats do
@@ -517,15 +519,15 @@ fn sum_classes(groups: &[GroupCounts], octets: usize, class_of: &[u8], class_cou
     for (group, &class) in groups.iter().zip(class_of) {
         let Some(sum) = sums.get_mut(usize::from(class)) else { continue };
         for (sums, counts) in sum.as_chunks_mut::<OCTET>().0.iter_mut().zip(group.as_chunks::<OCTET>().0).take(octets) {
-            // fewer than 2^32 in all
+            // no overflow: fewer than 2^32 in total
             sums.iter_mut().zip(counts).for_each(|(sum, &count)| *sum += u32::from(count));
         }
     }
     sums
 }
 
-/// The costs of a group without bins: the class, in the lowest two bits. Units are in the other
-/// bits, so the minimum of the costs names the first class with the fewest units.
+/// The costs of a group without bins. The lowest two bits of a cost are the class and the other
+/// bits are the units, so the minimum cost contains the first class with the fewest units.
 const NONE: ClassSums = [0.0, 1.0, 2.0, 3.0];
 
 /// Returns the costs of bins in classes with these counts. Sums are below 2^24, so they are exact.

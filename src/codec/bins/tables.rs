@@ -4,11 +4,11 @@
 //! options. A block decodes with them and nothing else. Parsing checks all that decoding relies on:
 //! bins cover the window without gaps, the frequencies of a class add up to 256, and the fields of
 //! mapping and options fit the widths of elements and numbers. A reader caches the tables that it
-//! parsed last, since one sample mostly follows another of its chunk.
+//! parsed last, since a sample usually follows another sample of the same chunk.
 //!
 //! A file stores the fields back to back, in as few bytes as possible, and dictionaries as steps.
-//! Devices would have to parse that for each block, so [`write_device_tables`] puts each field at a
-//! fixed offset, once, with all checks.
+//! Devices would have to parse that for each block, so [`write_device_tables`] runs all checks once
+//! and puts each field at a fixed offset.
 //!
 //! A block has class codes, low bytes, states and a stream. Windows come out in order, so the first
 //! elements of a block can be decoded without the rest. If elements have two bytes, their windows
@@ -57,7 +57,7 @@ pub(super) const TABLE_HEADER_BYTES: usize = table_header::SIZE;
 #[derive(Clone)]
 pub(crate) struct BinTables {
     pub transform: Transform,
-    /// Bytes of a coded integer below its window.
+    /// The number of bytes of a coded integer below its window.
     pub low_bytes: usize,
     pub model: BinModel,
     pub bin_count: usize,
@@ -128,8 +128,7 @@ impl BinTables {
         parsed.set(spec, tables).map(|()| parsed)
     }
 
-    /// Parses tables in place, as [`BinTables::parse`] does. On an error, the contents are
-    /// unspecified.
+    /// Like [`BinTables::parse`], but in place. After an error, the contents are unspecified.
     fn set(&mut self, spec: PartSpec<'_>, tables: &[u8]) -> Result<()> {
         let (width, _) = spec.width_and_count()?;
         let (header, rest) = tables.split_first_chunk::<{ table_header::SIZE }>().ok_or_else(cut)?;
@@ -191,14 +190,14 @@ impl BinTables {
     }
 }
 
-/// Checks of the bins of windows of `window_bits`.
+/// Checks for the bins of windows of `window_bits` bits.
 fn check_bins(bins: &[u8], window_bits: usize) -> Result<()> {
     let mut start = 0_u32;
     for &bits in bins {
         if bits > MAX_BIN_BITS || !start.is_multiple_of(1 << bits) {
             return Err(malformed_tables(&format!("a bin of 2^{bits} values begins at {start}")));
         }
-        start += 1 << bits; // at most 64 times 2^15
+        start += 1 << bits; // no overflow: at most 64 times 2^15
     }
     if start != 1 << window_bits {
         return Err(malformed_tables(&format!("the bins end at {start}, not at 2^{window_bits}")));
@@ -258,7 +257,7 @@ const FREQUENCY_SUM: u32 = 256;
 
 impl Frequencies {
     /// Returns frequencies that code `counts` in about the fewest bits. Every bin that occurs has a
-    /// frequency, and at least two bins have one.
+    /// frequency. At least two bins have one.
     pub(super) fn of(counts: &Counts) -> Self {
         let total: u64 = counts.iter().copied().map(u64::from).sum();
         let mut of = counts.map(|count| {
@@ -270,7 +269,7 @@ impl Frequencies {
         Self::with_two_bins(of)
     }
 
-    /// Gives a second bin a frequency if one has all, or if none has any.
+    /// Gives a second bin a frequency if one bin has the whole sum, or if no bin has a frequency.
     fn with_two_bins(mut of: [u32; BINS]) -> Self {
         if let Some(all) = of.iter().position(|&frequency| frequency == FREQUENCY_SUM) {
             of = [0; BINS];
@@ -303,7 +302,7 @@ impl Frequencies {
 /// Raises or lowers frequencies by one until they add up to [`FREQUENCY_SUM`].
 fn normalize(of: &mut [u32; BINS], counts: &Counts) {
     let mut sum: u32 = of.iter().sum();
-    // about proportional to the bits that one more saves
+    // about proportional to the number of bits saved by raising the frequency by one
     let gain = |count: u32, frequency: u32| count as f32 / (frequency as f32 + 0.5);
     let mut gains = map_bins(counts, of, gain);
     while sum < FREQUENCY_SUM {
@@ -324,7 +323,7 @@ fn normalize(of: &mut [u32; BINS], counts: &Counts) {
     while sum > FREQUENCY_SUM {
         let lowest = best_bin(&losses, |loss, lowest| loss < lowest);
         // in bounds: bins
-        of[lowest] -= 1; // more than 1, since there are fewer bins than their sum
+        of[lowest] -= 1; // more than 1: the sum exceeds the number of bins
         losses[lowest] = loss(counts[lowest], of[lowest]);
         sum -= 1;
     }
@@ -334,7 +333,7 @@ fn map_bins(counts: &Counts, of: &[u32; BINS], value: impl Fn(u32, u32) -> f32) 
     std::array::from_fn(|bin| value(counts[bin], of[bin])) // in bounds: a bin
 }
 
-/// Returns the index of the best value, in a scan from the first to the last.
+/// Returns the index of the best value, scanning from the first to the last.
 fn best_bin(values: &[f32; BINS], is_better: impl Fn(f32, f32) -> bool) -> usize {
     let mut best = (0, values[0]);
     for (bin, &value) in values.iter().enumerate() {
@@ -347,7 +346,7 @@ fn best_bin(values: &[f32; BINS], is_better: impl Fn(f32, f32) -> bool) -> usize
 
 // ---- the layout for devices
 
-/// The offsets of the layout for devices, which `kernels/bin_tables.h` of `tensilo-cuda` repeats.
+/// The offsets of the layout for devices. `kernels/bin_tables.h` of `tensilo-cuda` repeats them.
 mod at {
     use super::BINS;
 
@@ -372,7 +371,7 @@ mod at {
     pub(super) const BITS: usize = 56;
     pub(super) const FREQUENCIES: usize = BITS + BINS;
     pub(super) const COEFFICIENTS: usize = FREQUENCIES + 4 * BINS;
-    /// The ends of dictionaries, and then their values from the next multiple of 8 on.
+    /// The ends of dictionaries, followed by their values at the next multiple of 8.
     pub(super) const DICTIONARIES: usize = COEFFICIENTS + 2 * 16 * 16;
 }
 
@@ -382,10 +381,10 @@ pub(super) fn write_device_tables(spec: PartSpec<'_>, tables: &[u8], out: &mut V
     let start = out.len();
     memory::resize(out, start + at::DICTIONARIES, 0)?;
     let fixed = out.get_mut(start..).unwrap_or(&mut []);
-    // the tables are whole: they were parsed
+    // the tables are complete: they were parsed
     let (header, rest) = tables.split_at_checked(TABLE_HEADER_BYTES).ok_or_else(cut)?;
     put_at(fixed, 0, header.get(4..20).unwrap_or(&[]));
-    put_at(fixed, at::LOW_BYTES, &[parsed.low_bytes as u8]); // exact, as the next: small counts
+    put_at(fixed, at::LOW_BYTES, &[parsed.low_bytes as u8]); // exact, like the next: small counts
     put_at(fixed, at::CLASS_COUNT, &[parsed.class_count as u8]);
     put_at(fixed, at::MAPPING, header.get(23..24).unwrap_or(&[]));
     let (bits, mut rest) = rest.split_at_checked(parsed.bin_count).ok_or_else(cut)?;
@@ -406,7 +405,7 @@ pub(super) fn write_device_tables(spec: PartSpec<'_>, tables: &[u8], out: &mut V
     }
     if let Some(filters) = parsed.options.filters {
         let bank = filters.bank;
-        put_at(fixed, at::TAPS, &[bank.taps as u8]); // exact, as the next: at most 16
+        put_at(fixed, at::TAPS, &[bank.taps as u8]); // exact, and so is the next: at most 16
         put_at(fixed, at::FILTER_COUNT, &[filters.filter_count as u8]);
         put_at(fixed, at::FILTER_ZERO, &bank.zero.to_le_bytes());
         put_at(fixed, at::RESTART_SEGMENTS, &bank.restart.to_le_bytes());
@@ -460,7 +459,7 @@ struct BlockScratch {
     windows: Vec<[u8; 2]>,
 }
 
-/// The stored bytes of a block of numbers. Without a mapping, these are the elements.
+/// The stored bytes of a block of numbers. Without a mapping, the numbers are the elements.
 pub(crate) struct StoredBins<'a> {
     tables: &'a BinTables,
     width: Width,
@@ -484,14 +483,15 @@ impl<'a> StoredBins<'a> {
         split().ok_or_else(|| malformed_block("it ends within class codes or low bytes, or has bytes without elements"))
     }
 
-    /// Decodes the first elements, as many as `out` holds. If these are all, checks all of.
+    /// Decodes elements from the start until `out` is full. If these are all elements, checks all
+    /// of.
     pub(crate) fn decode(&self, out: &mut [u8], scratch: &mut WindowScratch) -> Result<()> {
         let [scratch, _] = &mut scratch.0;
         let is_valid = best().decode(&self.tables.model, self.start(out, scratch)?);
         self.finish(is_valid, out, scratch)
     }
 
-    /// Decodes two blocks of the same part as [`decode`](Self::decode) does.
+    /// Like [`decode`](Self::decode), for two blocks of the same part.
     pub(crate) fn decode_two(
         [a, b]: [&Self; 2],
         [out_a, out_b]: [&mut [u8]; 2],
@@ -527,7 +527,7 @@ impl<'a> StoredBins<'a> {
         Ok(CodedBlock { classes, count, stored: self.coded, out })
     }
 
-    /// Completes the elements in `out`, whose windows were decoded.
+    /// Completes the elements in `out`, whose windows have been decoded.
     fn finish(&self, is_valid: bool, out: &mut [u8], scratch: &BlockScratch) -> Result<()> {
         if !is_valid {
             return Err(malformed_block("its states or its stream are malformed"));
@@ -561,7 +561,7 @@ impl<'a> StoredBins<'a> {
         }
     }
 
-    /// Joins elements of `W` bytes, one byte plane after the other.
+    /// Joins elements of `W` bytes, one byte plane after another.
     fn join_bytes<const W: usize>(&self, windows: &[[u8; 2]], out: &mut [u8]) {
         let low_bytes = self.tables.low_bytes;
         let (elements, _) = out.as_chunks_mut::<W>();
@@ -585,7 +585,7 @@ impl<'a> StoredBins<'a> {
     }
 }
 
-/// Sets one byte of each element, if elements have it.
+/// Sets one byte of each element, if elements have that byte.
 fn set_bytes<const W: usize>(elements: &mut [[u8; W]], byte: usize, bytes: impl Iterator<Item = u8>) {
     for (element, from) in elements.iter_mut().zip(bytes) {
         if let Some(to) = element.get_mut(byte) {

@@ -6,13 +6,12 @@
 //! of elements and prefetching.
 //!
 //! Two methods exist for speed. [`BlockCodec::decode_two`] decodes two whole blocks at once, which
-//! some encodings do in less time. [`BlockCodec::decode_range`] decodes some elements of a block;
-//! if an encoding cannot, the block is decoded whole to scratch memory, and the elements are
-//! copied.
+//! is faster in some encodings. [`BlockCodec::decode_range`] decodes some elements of a block; if
+//! an encoding cannot, the block is decoded whole to scratch memory, and the elements are copied.
 //!
-//! Before memory is taken for a part, `check` bounds what its stored bytes can decode to. A range
-//! is checked only as far as it needs, so that one sample does not cost as much as all. Between
-//! parts, encodings keep memory and choices in a scratch, and nothing else.
+//! Before memory is allocated for a part, `check` bounds its decoded length. If only a range is
+//! decoded, only what it needs is checked, so that one sample does not cost as much as all samples.
+//! Encodings keep nothing between parts except memory and choices in a scratch.
 
 use super::part::{Block, BlockEntry, BlockIndexWriter, BlockLimits, Codec, StoredPart, check_count, outside};
 use crate::bytes::memory;
@@ -27,20 +26,21 @@ use std::ops::Range;
 
 /// An encoding that writers use.
 pub(crate) trait Encoder: Codec {
-    /// Estimates the stored bytes of a part from a sample. Returns `None` if only encoding can
-    /// tell.
+    /// Estimates the stored size of a part from a sample, in bytes. Returns `None` if only encoding
+    /// can determine it.
     fn estimate(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Option<usize> {
         None
     }
 
-    /// Estimates the stored bytes of a part more closely and more slowly, after [`Self::estimate`],
-    /// by encoding the blocks of its sample. Returns `None` if that would not help.
+    /// Estimates the stored size of a part more accurately and more slowly, after
+    /// [`Self::estimate`], by encoding the blocks of its sample. Returns `None` if that would not
+    /// help.
     fn estimate_by_encoding(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Result<Option<usize>> {
         Ok(None)
     }
 
-    /// Encodes a part, which is not empty, to `stored`, which it clears first. Returns
-    /// `false` if this encoding cannot express the part.
+    /// Clears `stored`, and encodes a part to it. The part is not empty. Returns `false` if
+    /// this encoding cannot express the part.
     fn encode(&self, part: RawPart<'_>, stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool>;
 }
 
@@ -48,7 +48,7 @@ pub(crate) trait Encoder: Codec {
 #[cfg(feature = "zstd")]
 pub(crate) const NO_TABLE: u32 = u32::MAX;
 
-/// Returns the table of the column that the tables of `zstd` name, if they name one.
+/// Returns the number of the column's table to which the tables of a `zstd` part refer, if any.
 pub(crate) fn table_number(tables: &[u8]) -> Option<u32> {
     let table = u32::from_le_bytes(*tables.first_chunk()?);
     (table != u32::MAX).then_some(table)
@@ -65,13 +65,13 @@ pub(crate) trait BlockCodec: Sync {
     const NAME: &'static str;
     /// The limits of.
     const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, block_index_align: 1, block_align: 1 };
-    /// The rule that tables break if the stored bytes end within them.
+    /// The rule that is broken if the stored bytes end within the tables.
     const TABLES_RULE: &'static str = "R-5.14";
     /// The length of the tables, for encodings that do not implement [`BlockCodec::table_bytes`].
     const TABLE_BYTES: usize = 0;
-    /// Whether the stored bytes of blocks are the decoded ones.
+    /// Whether the stored bytes of a block are its decoded bytes.
     const IS_IDENTITY: bool = false;
-    /// Whether the stored bytes are one element that all others equal. Such a part is one block.
+    /// Whether the stored bytes are a single element that is repeated. Such a part is one block.
     const IS_CONSTANT: bool = false;
     /// Whether decoding needs a table of the column.
     const NEEDS_TABLE: bool = false;
@@ -84,8 +84,8 @@ pub(crate) trait BlockCodec: Sync {
         Ok(())
     }
 
-    /// Returns the length of the tables at the start of some bytes; `None` if these are too few to
-    /// tell.
+    /// Returns the length of the tables at the start of some bytes; `None` if there are too few
+    /// bytes.
     fn table_bytes(&self, _bytes: &[u8]) -> Option<usize> {
         Some(Self::TABLE_BYTES)
     }
@@ -108,13 +108,13 @@ pub(crate) trait BlockCodec: Sync {
         memory::extend(out, tables)
     }
 
-    /// Does the same as [`BlockCodec::parse_tables`], perhaps from a cache: a sample that is read
-    /// on its own mostly follows another one of its chunk.
+    /// Like [`BlockCodec::parse_tables`], but may use a cache, because a sample that is read
+    /// individually usually follows another sample of the same chunk.
     fn cached_tables(&self, spec: PartSpec<'_>, tables: &[u8], _scratch: &mut DecodeScratch) -> Result<Self::Tables> {
         self.parse_tables(spec, tables)
     }
 
-    /// Refuses a block that cannot decode to its length, before memory is taken for it.
+    /// Refuses a block that cannot decode to its length, before memory is allocated for it.
     fn check(&self, _block: &Block<'_, Self::Tables>) -> Result<()> {
         Ok(())
     }
@@ -122,8 +122,8 @@ pub(crate) trait BlockCodec: Sync {
     /// Decodes a block to `out`, which has its decoded length.
     fn decode(&self, block: &Block<'_, Self::Tables>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
 
-    /// Decodes two blocks, each to its entry of `outs`, which has its decoded length. Some
-    /// encodings do that faster than one block after the other.
+    /// Decodes two blocks, each to its entry of `outs`, which has its decoded length. In some
+    /// encodings, this is faster than decoding one block after another.
     fn decode_two(
         &self,
         blocks: [&Block<'_, Self::Tables>; 2],
@@ -146,8 +146,8 @@ pub(crate) trait BlockCodec: Sync {
         Ok(false)
     }
 
-    /// Prefetches the bytes of a block that decoding some of its elements needs, so that cache
-    /// misses overlap.
+    /// Prefetches the bytes of a block that are needed to decode some of its elements, so that
+    /// cache misses overlap.
     fn prefetch(&self, block: &Block<'_, Self::Tables>, _range: &Range<usize>) {
         prefetch_cache_lines(block.stored);
     }
@@ -163,29 +163,29 @@ pub(crate) trait BlockCodec: Sync {
     }
 }
 
-/// The limits of blocks of tiers and bins. Their counts have 16 bits, and vector instructions and
-/// GPUs load their words.
+/// The limits for blocks of tiers and bins. Counts have 16 bits, and words are aligned for vector
+/// instructions and GPUs.
 pub(crate) const WORD_LIMITS: BlockLimits =
     BlockLimits { max_elements: limits::BLOCK_ELEMENTS, block_index_align: 16, block_align: 16 };
 
-/// Called with the tables of a plan and a function from stored bytes to cost. Encodes the plan, and
+/// Called with the tables of a plan and a function from stored size to cost. Encodes the plan, and
 /// returns whether it is the cheapest so far.
 pub(crate) type VisitPlan<'v> = dyn FnMut(&[u8], &dyn Fn(usize) -> usize, &mut EncodeScratch) -> Result<bool> + 'v;
 
 /// The encoder of an encoding in blocks.
 pub(crate) trait BlockEncoder: BlockCodec {
-    /// Estimates the stored bytes of a part, as [`Encoder::estimate`] does.
+    /// Like [`Encoder::estimate`].
     fn estimate(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Option<usize> {
         None
     }
 
-    /// Estimates the stored bytes of a part, as [`Encoder::estimate_by_encoding`] does.
+    /// Like [`Encoder::estimate_by_encoding`].
     fn estimate_by_encoding(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Result<Option<usize>> {
         Ok(None)
     }
 
-    /// Calls `visit` with the tables of each plan for a part. Encoding its blocks then uses what is
-    /// in `scratch`. Does not call it if this encoding cannot express the part.
+    /// Calls `visit` with the tables of each plan for a part, after storing in `scratch` what
+    /// encoding the blocks needs. Never calls it if this encoding cannot express the part.
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()>;
 
     /// Appends the block of these elements, as planned.
@@ -198,7 +198,8 @@ pub(crate) trait BlockEncoder: BlockCodec {
     ) -> Result<()>;
 
     /// Appends the stored bytes of a part: the planned tables and the only block, or a block index
-    /// and blocks. Returns `false` if they are too many; some may have been appended.
+    /// and blocks. Returns `false` if there are too many bytes; some may have been appended by
+    /// then.
     fn append(
         &self,
         part: RawPart<'_>,
@@ -288,12 +289,12 @@ impl<B: BlockCodec> Codec for Blocked<B> {
             }
             return part.block_index.check();
         }
-        // nothing else bounds what a block decodes to
+        // nothing else bounds the decoded length of a block
         let tables = self.0.parse_tables(part.spec, part.block_index.tables)?;
         part.block_index.check()?;
         part.block_index.blocks().try_for_each(|entry| match part.block(&tables, &entry?) {
             Ok(block) => self.0.check(&block),
-            Err(_) => Ok(()), // was not read, and is not decoded
+            Err(_) => Ok(()), // a block that was not read is not decoded
         })
     }
 
@@ -379,7 +380,7 @@ impl<B: BlockCodec> Blocked<B> {
             if part.should_prefetch()
                 && let Some(Ok(next)) = entries.peek()
             {
-                // a block is too short for the processor to notice that it is read sequentially
+                // blocks are too short for the hardware prefetcher to detect sequential access
                 part.prefetch(next);
             }
             let range = within(&entry, elements).ok_or_else(outside)?;

@@ -1,10 +1,10 @@
 //! Blocks (chapter 5.12): a part is divided so that a sample costs one block instead of a whole
 //! chunk.
 //!
-//! A checksum covers bytes that must all be read, so without blocks one sample of 2 KiB would cost
-//! the reading, checking and decoding of its chunk. Smaller chunks do not help: each has a header,
-//! an index entry and tables of its own. Blocks share the tables of their part and cost 12 bytes
-//! each.
+//! To verify a checksum, a reader must read all bytes that it covers. Without blocks, one sample of
+//! 2 KiB would therefore cost reading, checking and decoding its whole chunk. Smaller chunks do not
+//! help, because each has its own header, index entry and tables. Blocks share the tables of their
+//! part and cost 12 bytes each.
 //!
 //! ```text
 //! index_bytes | block_count | tables | entry 0, 1, .. | zeros | index_crc | block 0 | block 1 | ..
@@ -17,22 +17,22 @@
 //! 2. Plan the part as a whole: the encoding chooses tables that suit all of its blocks.
 //! 3. Encode each block on its own with these tables. Prediction restarts, and nothing refers to
 //!    another block. Pad the block to the alignment of the encoding, and note its ends and its CRC.
-//! 4. When the body is complete, set `index_crc`, which covers the body up to that field: the part
-//!    table, validity and shape too.
+//! 4. When the body is complete, set `index_crc`, which covers the body up to that field, including
+//!    the part table, validity and shape.
 //!
 //! To read some elements, parse the block index, find the first and the last block by a binary
 //! search of the ends, check their entries, compare the CRC of each block, and decode it. Entries
-//! have ends, which must ascend, so blocks cannot overlap. Only entries that are used are checked,
+//! store ends, which must ascend, so blocks cannot overlap. Only entries that are used are checked,
 //! since checking all would cost as much as reading a sample.
 //!
-//! A part in one block has no block index: tables, zeros up to the alignment, and the block, which
-//! the checksum of the chunk covers. Chunks that take few bytes use this form. The decoder of a
-//! block does not know the difference. Checkpoints within blocks are not needed: counting from the
-//! start of a block costs less than they are worth.
+//! A part in one block has no block index. It consists of tables, zeros up to the alignment, and
+//! the block; the checksum of the chunk covers them. Small chunks use this form. The decoder of a
+//! block does not distinguish the two forms. Blocks have no checkpoints, because counting from the
+//! start of a block costs less than checkpoints would.
 //!
 //! `part.rs` has the stored bytes of a part and the block index. `encoding.rs` has the interfaces
 //! of encodings, and makes encodings of parts from encodings of blocks. `raw.rs` has the two
-//! encodings that code nothing, and `stored_block.rs` hands blocks to other decoders.
+//! trivial encodings, and `stored_block.rs` hands blocks to other decoders.
 
 mod encoding;
 mod part;

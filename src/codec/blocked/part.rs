@@ -1,19 +1,20 @@
 //! The stored bytes of a part, and the block index (chapter 5.12).
 //!
 //! A [`BlockIndex`] has the tables that all blocks share, and an entry for each block: where it
-//! ends, and the checksum that [`BlockEntry::check`] compares with its bytes. Its last
-//! four bytes are a checksum of the body up to there. A part in one block is a block index
-//! without entries. [`BlockIndexWriter`] appends blocks and fills in their entries.
+//! ends, and the checksum that [`BlockEntry::check`] compares with its bytes. The last
+//! four bytes of the block index are a checksum of the body up to that point. A part in
+//! one block is a block index without entries. [`BlockIndexWriter`] appends blocks and fills in
+//! their entries.
 //!
-//! A reader of one sample looks up its blocks and nothing else, so entries are checked one by one,
-//! where they are used: checking all would cost as much as reading a sample. Parsing checks that
-//! the last entry ends where the part ends, and [`BlockIndex::check`] checks everything.
+//! A reader of one sample needs only the entries of its blocks, so each entry is checked when it is
+//! used; checking all of them would cost as much as reading a sample. Parsing checks that the last
+//! entry ends where the part ends, and [`BlockIndex::check`] checks everything.
 //!
 //! A [`StoredPart`] may have only the block index and some blocks, so the body may have holes.
-//! Offsets count from the start of the whole body, and a block that was not read is absent, never
-//! zero. The checksums of the block index and of each block are compared when the bytes are read.
-//! Together they give the checksum of the body, which tells whether a block index belongs to its
-//! chunk.
+//! Offsets count from the start of the whole body, and a block that was not read is absent, not
+//! zero-filled. The checksums of the block index and of each block are compared when the bytes are
+//! read. Together they give the checksum of the body, which shows whether a block index belongs to
+//! its chunk.
 
 use crate::bytes::checksum::{Crc, crc};
 use crate::bytes::le::{structure, u64_of};
@@ -49,7 +50,7 @@ pub(crate) const BLOCK_INDEX_HEADER_BYTES: usize = block_index_header::SIZE;
 /// The length of the checksum at the end of a block index.
 const CRC_BYTES: usize = size_of::<u32>();
 
-/// A block index. Its entries are checked one by one, where they are used.
+/// A block index. Each entry is checked when it is used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockIndex<'a> {
     /// The tables, which decoding any block needs.
@@ -57,7 +58,7 @@ pub(crate) struct BlockIndex<'a> {
     entries: &'a [[u8; block_entry::SIZE]],
     /// The zero bytes before the first block.
     pub(super) padding: &'a [u8],
-    /// The length of the block index; in a part in one block, of tables and padding.
+    /// The length of the block index or, for a part in one block, of tables and padding.
     pub bytes: usize,
     count: usize,
     limits: BlockLimits,
@@ -68,7 +69,7 @@ pub(crate) struct BlockIndex<'a> {
 /// The limits of for the blocks of an encoding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockLimits {
-    /// The maximum number of elements of a block.
+    /// The maximum number of elements in a block.
     pub max_elements: usize,
     /// The length of a block index is a multiple of this.
     pub block_index_align: usize,
@@ -76,11 +77,11 @@ pub(crate) struct BlockLimits {
     pub block_align: usize,
 }
 
-/// A block, as its entry states it.
+/// A block, as described by its entry.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockEntry {
     pub elements: Range<usize>,
-    /// The range of the stored bytes, with padding.
+    /// The range of the stored bytes, including padding.
     pub stored: Range<usize>,
     /// The number of zero bytes after the block.
     pub padding: usize,
@@ -125,7 +126,7 @@ pub(crate) fn block_index_bytes(stored: &[u8]) -> Option<usize> {
     usize::try_from(block_index_header::INDEX_BYTES.get(stored.first_chunk()?)).ok()
 }
 
-/// Returns an upper bound of the length of a block index of raw blocks.
+/// Returns an upper bound on the length of a block index of raw blocks.
 pub(crate) fn max_block_index_bytes(block_count: usize) -> usize {
     block_count.saturating_mul(block_entry::SIZE).saturating_add(2 * HEADER_BYTES)
 }
@@ -141,7 +142,7 @@ pub(crate) fn first_block_elements(stored: &[u8], table_bytes: impl Fn(&[u8]) ->
 
 impl<'a> BlockIndex<'a> {
     /// Parses the tables of a part in one block, and the zero bytes between them and the block.
-    /// `tables` is the length of the tables, and `rule` the rule that they break if they are cut
+    /// `tables` is the length of the tables, and `rule` the rule that is broken if they are cut
     /// off.
     pub(super) fn of_one_block(
         spec: PartSpec<'_>,
@@ -162,7 +163,7 @@ impl<'a> BlockIndex<'a> {
         if padding.iter().any(|&byte| byte != 0) {
             return Err(Error::corrupt(rule, "the bytes after the tables are not zero"));
         }
-        // no overflow: both lie in the stored bytes
+        // no overflow: both are inside the stored bytes
         let bytes = tables.len() + padding.len();
         Ok(Self { tables, entries: &[], padding, bytes, count, limits, block_bytes: block.len() })
     }
@@ -172,7 +173,7 @@ impl<'a> BlockIndex<'a> {
         !self.entries.is_empty()
     }
 
-    /// Parses the block index at the start of `stored`, for a part with `stored_bytes` in all:
+    /// Parses the block index at the start of `stored`, for a part of `stored_bytes` bytes. Checks
     /// except for the entries. `table_bytes` returns the length of the tables at the start
     /// of its argument.
     pub(crate) fn parse(
@@ -239,12 +240,12 @@ impl<'a> BlockIndex<'a> {
         let (end, stored_end) = self.end(block).ok_or_else(|| malformed("a block is missing"))?;
         if !self.has_entries() {
             check_count(end, self.limits.max_elements)?;
-            let stored = self.bytes..self.bytes + stored_end; // the length of the stored bytes
+            let stored = self.bytes..self.bytes + stored_end; // the end of the part
             return Ok(BlockEntry { elements: 0..end, stored, padding: 0, crc: 0 });
         }
         let align = |at: usize| at.checked_next_multiple_of(self.limits.block_align).unwrap_or(usize::MAX);
         let stored_start = align(stored_start);
-        // nothing follows the last block
+        // no padding follows the last block
         let next = if block + 1 == self.block_count() { stored_end } else { align(stored_end) };
         let is_valid = start < end
             && end <= self.count
@@ -255,7 +256,7 @@ impl<'a> BlockIndex<'a> {
             return Err(malformed(&format!("entry {block} does not ascend, or its block is too long")));
         }
         let crc = self.entries.get(block).map_or(0, |entry| block_entry::BLOCK_CRC.get(entry));
-        // no overflow: inside the stored bytes
+        // no overflow: the block is inside the stored bytes
         let stored = self.bytes + stored_start..self.bytes + next;
         Ok(BlockEntry { elements: start..end, stored, padding: next - stored_end, crc })
     }
@@ -264,7 +265,8 @@ impl<'a> BlockIndex<'a> {
         (0..self.block_count()).map(|block| self.block(block))
     }
 
-    /// Returns the index of the block that has an element; any index if the entries do not ascend.
+    /// Returns the index of the block that contains an element, or any index if the entries do not
+    /// ascend.
     pub(crate) fn find(&self, element: usize) -> usize {
         let is_before = |entry: &[u8; block_entry::SIZE]| {
             usize::try_from(block_entry::END.get(entry)).is_ok_and(|end| end <= element)
@@ -318,7 +320,7 @@ pub(crate) struct BlockIndexWriter<'a> {
 
 impl<'a> BlockIndexWriter<'a> {
     /// Appends a block index with these tables to `stored`, for `block_count` blocks. Returns
-    /// `None` if they are too many.
+    /// `None` if there are too many.
     pub(crate) fn new(
         stored: &'a mut Vec<u8>,
         tables: &[u8],
@@ -341,14 +343,14 @@ impl<'a> BlockIndexWriter<'a> {
     }
 
     /// Appends a block that ends at element `end`; `write` appends its stored bytes. Returns
-    /// `false` if they are too many.
+    /// `false` if there are too many bytes.
     pub(crate) fn add(&mut self, end: u32, write: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<bool> {
         let start = self.stored.len();
         write(self.stored)?;
         let Ok(stored_end) = u32::try_from(self.stored.len() - self.blocks) else { return Ok(false) };
         self.remaining = self.remaining.saturating_sub(1);
         if self.remaining > 0 {
-            // below 2^32 and a few bytes
+            // less than 2^32 plus a few bytes
             let padded = self.blocks + (self.stored.len() - self.blocks).next_multiple_of(self.block_align);
             self.stored.resize(padded, 0);
         }
@@ -372,7 +374,7 @@ pub(crate) struct Block<'a, T> {
     pub stored: &'a [u8],
 }
 
-/// An encoding, as readers use it without knowing which one it is.
+/// The interface through which readers use any encoding.
 pub(crate) trait Codec: Sync {
     // the facts of [`BlockCodec`](super::encoding::BlockCodec)
     fn id(&self) -> u16;
@@ -472,8 +474,8 @@ impl std::ops::Deref for Encoding {
     }
 }
 
-/// The stored bytes of a part. If it is in blocks, perhaps only the block index and some blocks
-/// were read.
+/// The stored bytes of a part. If the part is in blocks, perhaps only the block index and some
+/// blocks were read.
 pub(crate) struct StoredPart<'a> {
     encoding: Encoding,
     pub(super) spec: PartSpec<'a>,
@@ -484,18 +486,19 @@ pub(crate) struct StoredPart<'a> {
 }
 
 impl<'a> StoredPart<'a> {
-    /// Checks what bounds the decoded length of the part, before memory is taken for it. If the
-    /// part is in blocks, checks the block index too.
+    /// Runs the checks that bound the decoded length of the part, before memory is allocated for
+    /// it. If the part is in blocks, checks the block index too.
     pub(crate) fn check(&self) -> Result<()> {
         self.encoding.codec.check(self)
     }
 
     /// Decodes some elements, at least one, to `out`, which has their length. Returns `false` if
-    /// the part is one block, and the encoding cannot decode only these elements or would not save
-    /// much by it.
+    /// the part is one block, and the encoding cannot decode only these elements or would save
+    /// little by doing so.
     ///
-    /// [`StoredPart::check`] need not have passed, unless these are all elements. This function
-    /// checks as much of it as it needs, so that one sample does not cost as much as all.
+    /// To decode all elements, [`StoredPart::check`] must have passed. To decode only some, it need
+    /// not have: this function then checks what it needs, so that one sample does not cost as much
+    /// as all samples.
     pub(crate) fn decode(&self, elements: &Range<usize>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<bool> {
         self.encoding.codec.decode(self, elements, out, scratch)
     }
@@ -516,7 +519,7 @@ impl<'a> StoredPart<'a> {
 
     /// Returns a range of the stored bytes, if it was read.
     pub(super) fn bytes(&self, range: Range<usize>) -> Option<&'a [u8]> {
-        // inside the body
+        // no overflow: inside the body
         self.body.get(self.range.start + range.start..self.range.start + range.end)
     }
 
@@ -531,7 +534,7 @@ impl<'a> StoredPart<'a> {
     }
 
     fn range(&self, entry: &BlockEntry) -> Range<usize> {
-        // inside the body
+        // no overflow: inside the body
         self.range.start + entry.stored.start..self.range.start + entry.stored.end
     }
 
@@ -548,16 +551,17 @@ impl<'a> StoredPart<'a> {
     }
 
     pub(crate) fn check_block_index(&self) -> Result<()> {
-        // inside the body
+        // no overflow: inside the body
         check_block_index(self.body.start().get(..self.range.start + self.block_index.bytes).ok_or_else(outside)?)
     }
 
     /// Checks that the block index belongs to a chunk whose body has the checksum `body_crc`, even
-    /// if blocks are damaged. The bytes up to the first block and the checksums in the entries give
-    /// the checksum of the whole body; the block index of another chunk gives a different one.
+    /// if blocks are damaged. The bytes up to the first block and the checksums in the entries
+    /// determine the checksum of the whole body; the block index of a different chunk would give a
+    /// different checksum.
     pub(crate) fn check_belongs(&self, body_crc: u32) -> Result<()> {
         let mut crc = Crc::new();
-        // exact, as above
+        // no overflow, as above
         crc.add(self.body.start().get(..self.range.start + self.block_index.bytes).ok_or_else(outside)?);
         for entry in self.block_index.blocks() {
             let entry = entry?;
@@ -573,13 +577,13 @@ impl<'a> StoredPart<'a> {
         Err(Error::corrupt("R-2.6", message))
     }
 
-    /// Returns the range in the body of the blocks that some decoded bytes need, at least one.
+    /// Returns the range in the body of the blocks that a non-empty range of decoded bytes needs.
     pub(crate) fn stored_range(&self, bytes: &Range<usize>) -> Result<Range<usize>> {
         self.range_of(&self.blocks_at(bytes))
     }
 
-    /// Returns the range in the body of some blocks, at least one. Checks the entries of all of
-    /// them, since only then do they ascend from the first to the last.
+    /// Returns the range in the body of a non-empty range of blocks. Checks all of their entries,
+    /// to ensure that they ascend from the first to the last.
     pub(crate) fn range_of(&self, blocks: &Range<usize>) -> Result<Range<usize>> {
         let Range { start, mut end } = self.range(&self.block_index.block(blocks.start)?);
         for block in blocks.clone().skip(1) {
@@ -588,7 +592,7 @@ impl<'a> StoredPart<'a> {
         Ok(start..end)
     }
 
-    /// Returns the blocks that some decoded bytes need, at least one.
+    /// Returns the blocks that a non-empty range of decoded bytes needs.
     pub(crate) fn blocks_at(&self, bytes: &Range<usize>) -> Range<usize> {
         let w = self.spec.element_bytes; // at least 1
         self.block_index.find(bytes.start / w)..self.block_index.find(bytes.end.saturating_sub(1) / w) + 1
@@ -605,7 +609,7 @@ impl<'a> StoredPart<'a> {
         self.spec.raw_bytes
     }
 
-    /// Returns whether some blocks were read.
+    /// Returns whether all of these blocks were read.
     pub(crate) fn has_blocks(&self, blocks: &Range<usize>) -> Result<bool> {
         Ok(self.body.get(self.range_of(blocks)?).is_some())
     }
@@ -628,8 +632,8 @@ impl<'a> StoredPart<'a> {
         Ok(self.range.start + self.block_index.bytes..self.range.end) // inside the part
     }
 
-    /// Checks the block index of a raw part: of each block. Otherwise, values
-    /// could lie in other blocks than the ones whose checksums are compared.
+    /// Checks the block index of a raw part: for each block. Without this check,
+    /// values could lie outside the blocks whose checksums are compared.
     pub(crate) fn check_raw(&self) -> Result<()> {
         self.block_index.check()?;
         for entry in self.block_index.blocks() {

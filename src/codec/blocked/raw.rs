@@ -1,9 +1,9 @@
-//! The encodings that code nothing: *raw* (chapter 5.1) and *constant* (5.2).
+//! The trivial encodings: *raw* (chapter 5.1) and *constant* (5.2).
 //!
-//! The stored bytes of raw are the decoded ones, so readers use them in place. For that reason its
-//! blocks adjoin each other: a part in several blocks is still a single view of the file. A
-//! constant is one element that fills the part. Operations that need no elements, such as a check,
-//! do not expand it.
+//! The stored bytes of a raw part are its decoded bytes, so readers use them in place. Its blocks
+//! are therefore contiguous, and a part in several blocks is still a single view of the file. A
+//! constant part stores one element, which is repeated. Operations that need no elements, such as a
+//! check, do not expand it.
 
 use super::encoding::{BlockCodec, BlockEncoder, VisitPlan};
 use super::part::{Block, BlockLimits};
@@ -47,7 +47,7 @@ impl BlockCodec for RawBlocks {
         _: &mut DecodeScratch,
     ) -> Result<bool> {
         let w = block.spec.element_bytes;
-        // no overflow: at most the bytes of the block
+        // no overflow: at most the length of the block
         copy(block, range.start * w..range.end * w, out).map(|()| true)
     }
 }
@@ -59,7 +59,7 @@ fn copy(block: &Block<'_, ()>, bytes: Range<usize>, out: &mut [u8]) -> Result<()
     Ok(())
 }
 
-/// Returns the stored bytes of a block, if they are as long as the decoded ones.
+/// Returns the stored bytes of a block, if they are as long as the decoded bytes.
 fn whole<'a>(block: &Block<'a, ()>) -> Result<&'a [u8]> {
     if block.stored.len() == block.spec.raw_bytes {
         return Ok(block.stored);
@@ -106,7 +106,7 @@ impl BlockCodec for Constant {
             return Ok(());
         }
         let message = format!(
-            "a constant of {} bytes cannot fill {} bytes of elements of {}",
+            "a constant of {} bytes cannot fill {} bytes of {}-byte elements",
             stored.len(),
             spec.raw_bytes,
             spec.element_bytes
@@ -116,7 +116,7 @@ impl BlockCodec for Constant {
 
     fn decode(&self, block: &Block<'_, ()>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
         self.check(block)?;
-        // each step doubles what is filled, so that a few long copies suffice
+        // each step doubles what is filled, so a few long copies suffice
         let mut filled = block.spec.element_bytes;
         if let Some(first) = out.get_mut(..filled) {
             first.copy_from_slice(block.stored); // equal lengths
@@ -124,7 +124,7 @@ impl BlockCodec for Constant {
         while filled != 0 && filled < out.len() {
             let (done, rest) = out.split_at_mut(filled);
             let length = done.len().min(rest.len());
-            // in bounds: the lesser of both lengths
+            // in bounds: the smaller of the two lengths
             rest[..length].copy_from_slice(&done[..length]);
             filled += length;
         }
@@ -168,7 +168,7 @@ impl BlockEncoder for Constant {
         Ok(())
     }
 
-    /// Appends one element, whatever blocks were planned.
+    /// Appends one element, regardless of the planned blocks.
     fn append(&self, part: RawPart<'_>, _: &[u8], stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool> {
         self.encode(part, &(0..0), stored, scratch).map(|()| true)
     }

@@ -2,8 +2,8 @@
 //!
 //! A device such as a GPU decodes blocks next to the computation that needs them. It gets the
 //! stored bytes of a block unchanged, and the tables of its part in a layout with fixed offsets.
-//! [`StoredBlock::decode`] is the same decoder on the CPU: it defines what a device has to return,
-//! and it names the broken rule when a device refuses a block.
+//! [`StoredBlock::decode`] is the same decoder on the CPU: it defines what a device must return,
+//! and names the broken rule when a device refuses a block.
 
 use super::encoding::Blocked;
 use super::part::{BlockEntry, Codec, StoredPart};
@@ -12,7 +12,7 @@ use crate::codec::{part::PartSpec, scratch::DecodeScratch};
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Consecutive elements of a part, encoded on their own, with everything that decoding them needs.
+/// Consecutive elements of a part, encoded independently, with everything needed to decode them.
 #[derive(Clone, Copy)]
 pub struct StoredBlock<'a> {
     codec: &'static dyn Codec,
@@ -21,7 +21,7 @@ pub struct StoredBlock<'a> {
     bytes: &'a [u8],
 }
 
-/// Memory that decoding blocks reuses.
+/// Memory reused when decoding blocks.
 #[derive(Default)]
 pub struct BlockScratch(DecodeScratch);
 
@@ -34,7 +34,7 @@ impl std::fmt::Debug for StoredBlock<'_> {
 }
 
 impl<'a> StoredBlock<'a> {
-    /// Returns elements that are stored unchanged, as a block.
+    /// Returns a block of elements that are stored unchanged.
     pub(crate) fn raw(element_bytes: usize, bytes: &'a [u8]) -> Self {
         Self { codec: &Blocked(RawBlocks), spec: PartSpec::new(element_bytes, bytes.len()), tables: &[], bytes }
     }
@@ -44,7 +44,7 @@ impl<'a> StoredBlock<'a> {
         self.codec.id()
     }
 
-    /// Returns the bytes of one element: 1, 2, 4 or 8.
+    /// Returns the size of an element in bytes: 1, 2, 4 or 8.
     pub fn element_bytes(&self) -> usize {
         self.spec.element_bytes
     }
@@ -93,8 +93,8 @@ impl<'a> StoredBlock<'a> {
 }
 
 impl StoredPart<'_> {
-    /// Calls `visit` with each block that has some of these elements, at least one, and with their
-    /// range, counted from the start of the block.
+    /// Calls `visit` with each block that contains any of these elements, and with their range,
+    /// counted from the start of the block. There must be at least one element.
     pub(crate) fn visit_blocks(
         &self,
         elements: &Range<usize>,

@@ -1,18 +1,18 @@
-//! Estimates the bits of coded integers without encoding them, and finds the best predictions.
+//! Estimates the size of coded integers without encoding them, and finds the best predictions.
 //!
 //! Tiers are estimated from a histogram of bit lengths, which a [`TierPlan`] prices. Bins are
 //! estimated without choosing them: a symbol for each integer stands in for its bin. A residual
-//! below 16 is its own symbol; any other has its bit length and the two bits below the highest one.
-//! Elements that are not predicted have two symbols: the highest byte, and the byte below it, which
-//! a window contains too. The estimate is the entropy of the symbols plus the bits that they leave
-//! open. As in bins, groups of symbols may be divided into classes.
+//! below 16 is its own symbol; for any other, the symbol is made of the bit length and the two bits
+//! below the highest one bit. Elements that are not predicted have two symbols: the highest byte,
+//! and the byte below it, which a window contains too. The estimate is the entropy of the symbols
+//! plus the bits that they leave open. As in bins, groups of symbols may be divided into classes.
 //!
 //! The predictions that are tried are differences along each axis of a sample, the 2-D Lorenzo
 //! predictor and, for bins, separable predictions with fitted weights. All are estimated on short
 //! segments of the part, and the best few on whole blocks, which include the first rows, where
 //! nothing is predicted from above.
 
-use super::sample::{Idea, SampledPart, SampledRanges, Search};
+use super::sample::{SampledPart, SampledRanges, Search, Technique};
 use crate::codec::{
     bits::{planes, wide},
     part::{Geometry, RawPart},
@@ -28,12 +28,12 @@ use crate::kernel::{
 };
 use std::sync::LazyLock;
 
-/// The bits of a frequency in the tables.
+/// The size of a frequency in the tables, in bits.
 const FREQUENCY_BITS: f64 = 8.0;
-/// The bits of the class of a group.
+/// The size of the class code of a group, in bits.
 const CLASS_BITS: f64 = 2.0;
 
-/// Counts whose logarithm is looked up.
+/// The logarithms of counts below this are looked up.
 const SMALL_COUNTS: usize = 1024;
 static COUNT_BITS: LazyLock<[f32; SMALL_COUNTS]> =
     LazyLock::new(|| std::array::from_fn(|count| bits_of(count as f64) as f32));
@@ -51,8 +51,8 @@ pub(crate) fn entropy_bits(counts: &[u32]) -> f64 {
 }
 
 /// Drops the first row of each block. A sample has more first rows than the part, so predictions
-/// from the row above would seem more expensive than they are. Returns the ratio of the numbers of
-/// bit lengths before and after.
+/// from the row above would seem more expensive than they are. Returns the number of bit lengths
+/// before, divided by the number after.
 pub(crate) fn drop_first_rows(geometry: &Geometry<'_>, lengths: &mut Vec<u8>) -> f64 {
     let all = lengths.len();
     let mut left = 0;
@@ -74,36 +74,37 @@ type Group<'a> = (&'a [u8], &'a [u8]);
 pub(crate) struct CostModel {
     /// Whether groups may be in several classes.
     pub may_have_classes: bool,
-    /// The elements of the part for each symbol of the sample. All of them share the tables.
+    /// The number of elements of the part per symbol of the sample. The tables are stored once for
+    /// all of them.
     pub sample_scale: f64,
 }
 
 impl CostModel {
-    /// Estimates the bits of residuals with these [`refine`]d symbols.
+    /// Estimates the size of residuals with these [`refine`]d symbols, in bits.
     pub(crate) fn residual_bits(&self, symbols: &[u8]) -> f64 {
         let open = |counts: &Histogram| {
             let open = (0..=u8::MAX).zip(counts).map(|(symbol, count)| open_bits(symbol) * count);
-            f64::from(open.sum::<u32>()) // of a sample
+            f64::from(open.sum::<u32>()) // no overflow: a sample is short
         };
         self.bits(symbols, &[], u8::MAX, &open)
     }
 
-    /// Estimates the bits of elements that are coded without prediction. `symbols` are their
-    /// highest bytes, and `low_bytes` the planes of the other bytes.
+    /// Estimates the size of elements that are coded without prediction, in bits. `symbols` are
+    /// their highest bytes, and `low_bytes` the planes of the other bytes.
     pub(crate) fn plain_bits(&self, symbols: &[u8], low_bytes: &[u8], float: bool) -> f64 {
         let planes: Vec<&[u8]> = planes(low_bytes, symbols).collect();
         let top = planes.iter().rposition(|plane| plane.iter().any(|&byte| byte != 0)).unwrap_or(0);
         let symbols = planes.get(top).copied().unwrap_or(&[]);
-        // floats of both signs differ in magnitude, and hardly in sign
+        // groups of floats with both signs differ in magnitude, but hardly in sign
         let mask = if float { 0x7F } else { u8::MAX };
-        // a window also has the byte below
+        // a window also contains the byte below
         let below = top.checked_sub(1).and_then(|below| planes.get(below).copied()).unwrap_or(&[]);
         8.0 * top.saturating_sub(1) as f64 * symbols.len() as f64 + self.bits(symbols, below, mask, &|_| 0.0)
     }
 
-    /// Estimates the bits of symbols, and of the bytes below them if there are any, in one class or
-    /// in several. Groups are assigned to classes by the sum of their masked symbols. `open`
-    /// returns the bits that symbols leave open.
+    /// Estimates the size in bits of symbols, and of the bytes below them if there are any, in one
+    /// class or in several. Groups are assigned to classes by the sum of their masked symbols.
+    /// `open` returns the bits that symbols leave open.
     fn bits(&self, symbols: &[u8], below: &[u8], mask: u8, open: &dyn Fn(&Histogram) -> f64) -> f64 {
         let entropy = |counts: &Histogram| {
             let used = counts.iter().filter(|count| **count > 0).count();
@@ -120,7 +121,8 @@ impl CostModel {
         let (mut one, mut in_classes) = ([[0; 256]; 3], CLASS_BITS * groups.len() as f64);
         for class in groups.chunks(groups.len().div_ceil(class_count).max(1)) {
             let mut counts = [[0; 256]; 4]; // four, as in `histogram`
-            // counted separately below zeros: the symbol tells them from other elements
+            // bytes below zero symbols are counted separately, because the symbol distinguishes
+            // them
             let mut below_counts = [[0; 256]; 2];
             for (_, (symbols, below)) in class {
                 count(symbols, &mut counts);
@@ -142,7 +144,7 @@ impl CostModel {
 /// Integers below this are their own symbols.
 const EXACT_SYMBOLS: u8 = 16;
 
-/// Returns the bits that a symbol leaves open: all below the highest three.
+/// Returns the number of bits that a symbol leaves open: all below the highest three.
 fn open_bits(symbol: u8) -> u32 {
     symbol.checked_sub(EXACT_SYMBOLS).map_or(0, |above| u32::from(above / 4) + 2)
 }
@@ -171,12 +173,12 @@ fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
     }
 }
 
-/// Returns the symbol that [`refine_wide`] sets for an integer. Vectors cannot shift each integer
-/// of two bytes by its own count, but as a float it has its bit length and highest bits side by
-/// side.
+/// Returns the symbol that [`refine_wide`] sets for an integer. Vector instructions cannot shift
+/// each 2-byte integer by its own count, but a float of the same value contains the bit length next
+/// to the highest bits.
 fn refine_short(integer: u16) -> u8 {
     let float = f32::from(integer).to_bits() >> 21;
-    // exact: floats of integers from 16 begin with 4 * 131
+    // exact: `float` is at least 4 * 131 for integers of 16 or more
     if integer < EXACT_SYMBOLS.into() {
         integer as u8
     } else {
@@ -186,35 +188,35 @@ fn refine_short(integer: u16) -> u8 {
 
 // ---- predictions
 
-/// The maximum elements of a sample that bins predict from the sample before.
+/// The maximum number of elements in a sample that bins predict from the previous sample.
 const SHORT_SAMPLE: u32 = 4096;
-/// The maximum steps in the search for weights, each by an eighth.
+/// The maximum number of steps in the search for weights. Each step changes a weight by an eighth.
 const MAX_WEIGHT_STEPS: usize = 4;
-/// The maximum transforms that are compared on whole blocks.
+/// The maximum number of transforms that are compared on whole blocks.
 const MAX_CLOSE_TRANSFORMS: usize = 2;
 /// The weights of the 2-D Lorenzo predictor.
 const LORENZO: (u8, u8) = (8, 0);
 
 /// Returns the predictions that are tried: delta along each axis, and the 2-D Lorenzo predictor
-/// (Ibarria et al., 2003) over the axis and the innermost one.
+/// (Ibarria et al., 2003) over that axis and the innermost one.
 pub(crate) fn predictions(geometry: &Geometry<'_>, search: Search) -> impl Iterator<Item = Prediction> + use<> {
     let Geometry { restart, strides, .. } = *geometry;
     let delta = move |stride| Prediction { predictor: Predictor::Delta, restart, stride };
     let planar = strides.into_iter().map(move |stride| Prediction { predictor: Predictor::Lorenzo, restart, stride });
     let rows = planar.flat_map(move |lorenzo| [delta(lorenzo.stride), lorenzo]);
     let rows = rows.filter(move |row| row.stride > 1 && row.stride < restart);
-    let rows = rows.filter(move |row| search.has(Idea::Rows) && allows(search, row.predictor));
+    let rows = rows.filter(move |row| search.has(Technique::Rows) && allows(search, row.predictor));
     std::iter::once(delta(1)).chain(rows)
 }
 
 fn allows(search: Search, predictor: Predictor) -> bool {
-    predictor != Predictor::Lorenzo || search.has(Idea::Lorenzo)
+    predictor != Predictor::Lorenzo || search.has(Technique::Lorenzo)
 }
 
-/// Returns the predictions of bins, which may also go across short samples: a block of bins is
+/// Returns the predictions for bins. They may also cross short samples, because a block of bins is
 /// always decoded from its start.
 pub(crate) fn bin_predictions(geometry: &Geometry<'_>, search: Search) -> Vec<Prediction> {
-    let across = geometry.restart <= SHORT_SAMPLE && search.has(Idea::AcrossSamples);
+    let across = geometry.restart <= SHORT_SAMPLE && search.has(Technique::AcrossSamples);
     let across = across.then_some(Geometry { restart: u32::MAX, ..*geometry });
     predictions(geometry, search).chain(across.iter().flat_map(|across| predictions(across, search))).collect()
 }
@@ -254,7 +256,7 @@ pub(crate) fn best_tier_transform(
     let close = close
         .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.blocks, true, scratch)), transform));
     let (bits, best) = close.min_by_key(|(bits, _)| *bits).unwrap_or((0, Transform::None));
-    // an estimate, and saturating
+    // an estimate, so the cast may saturate
     (best, (TIER_TABLE_BYTES as f64 + bits as f64 / 8.0 * part.sample_scale()) as usize)
 }
 
@@ -299,12 +301,12 @@ pub(crate) fn transform_blocks(
     }
 }
 
-/// Searches weights for a separable prediction: downhill from two common pairs, one weight at a
-/// time. Skips the pair that is the Lorenzo predictor.
+/// Searches for the weights of a separable prediction by descent from two common pairs, one weight
+/// at a time. Skips the pair that equals the Lorenzo predictor.
 pub(crate) fn best_weights(mut bits_of: impl FnMut(Weights) -> f64) -> Weights {
     let mut known: Vec<((u8, u8), f64)> = Vec::new();
     let mut cost = |(left, above)| {
-        // a step back leads to a known pair
+        // a step back leads to a pair whose cost is known
         if let Some(known) = known.iter().find(|(weights, _)| *weights == (left, above)) {
             return *known;
         }

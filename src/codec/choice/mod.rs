@@ -2,7 +2,8 @@
 //!
 //! A part can be stored by several encodings, each with transforms, mappings and options. Encoding
 //! it with all combinations would find the smallest, hundreds of times slower. Writers hold a
-//! tournament instead, whose rounds cost more and have fewer candidates from one to the next:
+//! tournament instead. Each round has fewer candidates than the one before, and costs more per
+//! candidate:
 //!
 //! 1. A [`Profile`] lists candidate encodings and their weights. The *cost* of an encoding is its
 //!    stored bytes times its weight. A slow decoder has a higher weight, so it must save more to
@@ -19,9 +20,9 @@
 //! 6. The candidates that are left encode the part. The cheapest one wins if it saves more than
 //!    5 %; otherwise the part is stored raw.
 //!
-//! An estimate decides only which encodings are tried. A wrong estimate costs bytes, never values.
-//! A [`Search`] restricts what may be used, or replaces the tournament by encoding all
-//! combinations: both serve to measure how good the choices are.
+//! An estimate decides only which encodings are tried. A wrong estimate costs bytes, but never
+//! changes values. A [`Search`] restricts what may be used, or replaces the tournament by encoding
+//! all combinations: both serve to measure how good the choices are.
 //!
 //! `profile.rs` has candidates and weights, `sample.rs` samples and searches, `estimate.rs` the
 //! estimates of tiers and bins. `ChunkEncoder` runs the tournament and tries its winner first for
@@ -39,5 +40,5 @@ pub(super) use estimate::{
 };
 pub use profile::Profile;
 pub(super) use profile::{Candidates, SKIP_MARGIN_DIVISOR, WeightedEncoder};
-pub use sample::{Idea, Search};
 pub(super) use sample::{Sample, SampledPart, SampledRanges};
+pub use sample::{Search, Technique};

@@ -1,8 +1,8 @@
-//! Profiles: the encodings that a writer chooses from, and what their bytes weigh.
+//! Profiles: the encodings that a writer chooses from, and their weights.
 //!
 //! The candidate with the fewest weighted bytes wins, so an encoding that decodes slowly has to
 //! save more than a fast one. Each profile also has its block size and chunk size. Text and bytes
-//! have candidates of their own.
+//! have their own candidates.
 
 use crate::bytes::le::u64_of;
 use crate::codec::{
@@ -48,8 +48,8 @@ pub(crate) const SKIP_MARGIN_DIVISOR: u64 = 16;
 #[derive(Clone, Copy)]
 pub(crate) struct WeightedEncoder {
     pub encoder: &'static dyn Encoder,
-    /// The factor of the stored bytes when encodings are compared: 100, or more for encodings that
-    /// decode more slowly and so have to save more.
+    /// The factor by which stored bytes are multiplied when encodings are compared: 100, or more
+    /// for encodings that decode more slowly and therefore have to save more.
     pub weight: u64,
     /// See [`SKIP_MARGIN_DIVISOR`].
     pub skip_margin_divisor: u64,
@@ -91,7 +91,7 @@ const BALANCED: Candidates = &[
 ];
 const SMALL: Candidates = &[CONSTANT, SMALL_BINS, PLANES, EXPONENTS, RESIDUALS, BITSHUFFLE];
 const SMALL_BLOCKS: Candidates = &[CONSTANT, SMALL_BINS, RESIDUALS, BITSHUFFLE];
-/// Encodings that see repetitions farther apart than a block.
+/// Encodings that benefit from repetitions farther apart than a block.
 const SMALL_WHOLE: Candidates = &[PLANES];
 const BITSHUFFLE_NUMBERS: Candidates = &[CONSTANT, BITSHUFFLE];
 const FAST_STRINGS: Candidates = &[CONSTANT];
@@ -171,7 +171,7 @@ impl Profile {
         }
     }
 
-    /// Returns the candidates that are also tried for all values as one block.
+    /// Returns the candidates that are also tried with all values in one block.
     pub(crate) fn candidates_for_whole(self, is_string: bool) -> Candidates {
         match self {
             _ if is_string => self.candidates(true, false),
@@ -199,8 +199,8 @@ impl Profile {
     }
 }
 
-/// Parses a [name](Profile::name), such as `"small"`. Fails for any other text, and lists the
-/// names.
+/// Parses a [name](Profile::name), such as `"small"`. For any other string, fails with an error
+/// that lists the names.
 impl FromStr for Profile {
     type Err = Error;
 

@@ -2,16 +2,16 @@
 //! use and how thoroughly they choose.
 //!
 //! A sample has some whole blocks of the part, and short segments from the middle of blocks for
-//! quick estimates. Prediction restarts in each block, so whole blocks cost what all blocks cost,
-//! including their first rows, where nothing is predicted from above. Estimates from segments leave
-//! out the first row of each. An earlier version sampled windows at fixed distances. They hit the
-//! start of a sample each time, counted its first row as a quarter of all rows, and chose no
-//! prediction for hidden states that prediction makes 15 % smaller.
+//! quick estimates. Prediction restarts in each block, so sampled blocks cost as much as the
+//! others, including their first rows, where nothing is predicted from above. Estimates from
+//! segments omit the first row of each. An earlier version sampled windows at fixed distances. They
+//! hit the start of a sample each time, counted its first row as a quarter of all rows, and chose
+//! no prediction for hidden states that prediction makes 15 % smaller.
 //!
-//! Two measurements keep the choice honest. The *regret* of a choice is how much more it takes than
-//! the smallest of all combinations. An exhaustive [`Search`] finds that one: it encodes the whole
-//! part with each, hundreds of times slower. The *ablation* leaves out one [`Idea`] after the other
-//! and counts the bytes that are lost without it.
+//! Two measurements keep the choice honest. The *regret* of a choice is its excess size over the
+//! smallest of all combinations. An exhaustive [`Search`] finds the smallest one by encoding the
+//! whole part with each, which is hundreds of times slower. The *ablation* leaves out one
+//! [`Technique`] at a time and counts the bytes that are lost without it.
 
 use crate::codec::part::{Geometry, RawPart};
 use crate::format::index::BLOCKS;
@@ -19,16 +19,16 @@ use std::ops::Range;
 
 /// One block in this many is sampled.
 const BLOCK_SAMPLING_INTERVAL: usize = 8;
-/// The minimum number of sampled blocks, if the part has as many.
+/// The minimum number of sampled blocks, if the part has that many.
 const MIN_BLOCKS: usize = 2;
 /// The maximum number of sampled blocks.
 const MAX_BLOCKS: usize = 16;
-/// The minimum elements that count as a block if the part is one block.
+/// The minimum number of elements that count as a block if the part is one block.
 const MIN_BLOCK_ELEMENTS: usize = 4096;
-/// One element in this many is in a segment, but at least [`MIN_SAMPLED_ELEMENTS`].
+/// One element in this many is in a segment, but at least [`MIN_SAMPLED_ELEMENTS`] are.
 const SEGMENT_SAMPLING_INTERVAL: usize = 16;
 const MIN_SAMPLED_ELEMENTS: usize = 4096;
-/// The maximum number of segments, and the minimum rows of each.
+/// The maximum number of segments, and the minimum number of rows in each.
 const MAX_SEGMENTS: usize = 8;
 const MIN_ROWS: usize = 2;
 
@@ -94,7 +94,7 @@ impl Sample {
     }
 }
 
-/// A part whose stored bytes encoders estimate, and the sample that their estimates share.
+/// A part whose stored size encoders estimate, and the sample that their estimates share.
 pub(crate) struct SampledPart<'a> {
     pub geometry: Geometry<'a>,
     pub raw: &'a [u8],
@@ -112,7 +112,7 @@ impl<'a> SampledPart<'a> {
         RawPart { geometry: &self.geometry, raw: self.raw }
     }
 
-    /// Returns the number of elements of the part for each element of the sample; at least 1.
+    /// Returns the number of elements of the part per element of the sample; at least 1.
     pub(crate) fn sample_scale(&self) -> f64 {
         self.raw.len().max(1) as f64 / self.sample.blocks.bytes.len().max(1) as f64
     }
@@ -126,24 +126,24 @@ fn evenly_spaced<T>(all: &[T], max_count: usize) -> impl Iterator<Item = &T> {
 
 // ---- what may be used
 
-macro_rules! ideas {
-    ($($(#[$meta:meta])* $idea:ident,)*) => {
-        /// An idea that encoders use. An ablation measures what it saves.
+macro_rules! techniques {
+    ($($(#[$meta:meta])* $technique:ident,)*) => {
+        /// A technique that encoders use. An ablation measures what it saves.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         #[non_exhaustive]
-        pub enum Idea {
-            $($(#[$meta])* $idea,)*
+        pub enum Technique {
+            $($(#[$meta])* $technique,)*
         }
 
-        impl Idea {
-            /// All ideas.
-            pub const ALL: [Self; [$(Self::$idea),*].len()] = [$(Self::$idea),*];
+        impl Technique {
+            /// All techniques.
+            pub const ALL: [Self; [$(Self::$technique),*].len()] = [$(Self::$technique),*];
         }
     };
 }
 
-ideas! {
+techniques! {
     /// The encoding `exponent-tiers`.
     ExponentTiers,
     /// The encoding `residual-tiers`.
@@ -158,9 +158,9 @@ ideas! {
     Zstd,
     /// The encoding `zstd` with a dictionary.
     ZstdDictionary,
-    /// Widths of tiers that fit a part; without it, 2, 3 and 4 bits.
+    /// Tier widths chosen for each part; without it, they are 2, 3 and 4 bits.
     TierWidths,
-    /// Exponent tiers of elements of 4 and 8 bytes.
+    /// Exponent tiers for elements of 4 and 8 bytes.
     WideExponentTiers,
     /// Prediction from a row above.
     Rows,
@@ -168,7 +168,7 @@ ideas! {
     Lorenzo,
     /// Separable prediction.
     Separable,
-    /// Prediction from the sample before.
+    /// Prediction from the previous sample.
     AcrossSamples,
     /// Dictionaries in the order of values.
     Dictionaries,
@@ -186,7 +186,7 @@ ideas! {
     IntMultiples,
     /// The upper bits of floats.
     UpperBits,
-    /// One base for a part instead of one for each block.
+    /// One base per part instead of one per block.
     PartBase,
     /// Gaps.
     Gaps,
@@ -198,9 +198,9 @@ ideas! {
     Classes,
 }
 
-impl Idea {
-    /// Returns the ideas behind an encoding, given by its id, for elements of this length; none if
-    /// a writer cannot do without the encoding.
+impl Technique {
+    /// Returns the techniques behind an encoding, given by its id, for elements of this length;
+    /// none if a writer cannot do without the encoding.
     pub(crate) fn of_encoding(id: u16, element_bytes: usize) -> impl Iterator<Item = Self> {
         let encoding = match id & !BLOCKS {
             3 => Some(Self::BitshuffleZstd),
@@ -218,7 +218,7 @@ impl Idea {
 /// What encoders may use, and how thoroughly they choose.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Search {
-    /// The ideas that are left out, a bit for each.
+    /// The techniques that are left out, one bit for each.
     without: u64,
     /// Whether all combinations are encoded, instead of those with the smallest estimates.
     pub(crate) is_exhaustive: bool,
@@ -230,9 +230,9 @@ impl Search {
         Self::default()
     }
 
-    /// Leaves out an idea.
-    pub fn without(self, idea: Idea) -> Self {
-        Self { without: self.without | 1 << idea as u8, ..self } // fewer than 64
+    /// Leaves out a technique.
+    pub fn without(self, technique: Technique) -> Self {
+        Self { without: self.without | 1 << technique as u8, ..self } // fewer than 64 techniques
     }
 
     /// Encodes all combinations and keeps the smallest: hundreds of times slower.
@@ -240,7 +240,7 @@ impl Search {
         Self { is_exhaustive: true, ..self }
     }
 
-    pub(crate) fn has(&self, idea: Idea) -> bool {
-        self.without & 1 << idea as u8 == 0
+    pub(crate) fn has(&self, technique: Technique) -> bool {
+        self.without & 1 << technique as u8 == 0
     }
 }

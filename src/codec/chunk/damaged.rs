@@ -1,8 +1,9 @@
 //! Recovers what is left of a damaged chunk in blocks: the samples whose blocks are intact.
 //!
-//! If the checksum of a body is wrong, the block index tells which blocks are damaged, provided
+//! If the checksum of a body is wrong, the block index shows which blocks are damaged, provided
 //! that it is intact and belongs to the chunk. A sample is lost if any of its bytes lies in a
-//! damaged block. Lost samples are stored as ranges, and the bytes of the chunk bound their number.
+//! damaged block. Lost samples are stored as ranges, and the size of the chunk bounds the number of
+//! ranges.
 
 use super::decoder::{ChunkDecoder, StoredChunk, values_in_blocks};
 use crate::bytes::le::u64_of;
@@ -13,18 +14,18 @@ use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 
 /// The minimum stored bytes of a chunk for each range of lost samples. This bounds the memory for a
-/// chunk with millions of empty samples, which are not lost with the samples between them.
+/// chunk in which millions of empty samples, which are not lost, lie between lost samples.
 const CHUNK_BYTES_PER_LOST_RANGE: usize = 8;
 
 /// A chunk with an intact block index and some damaged blocks.
 pub(crate) struct DamagedChunk {
-    /// The number of all blocks.
+    /// The total number of blocks.
     pub block_count: usize,
     /// Ranges of adjacent damaged blocks, in ascending order.
     pub block_ranges: Vec<DamagedBlocks>,
     /// The samples that have a byte in a damaged block, by their indices in the chunk. The ranges
-    /// ascend and do not touch. If they would be too many, the last one includes the samples
-    /// between, too.
+    /// ascend and do not touch. If there would be too many ranges, the last one also includes the
+    /// intact samples between its lost ones.
     pub lost: Vec<Range<usize>>,
     /// The number of nulls among the lost samples.
     pub lost_nulls: u64,
@@ -109,7 +110,7 @@ impl DamagedChunk {
         let max_ranges = usize::try_from(chunk.header.entry.stored_bytes).unwrap_or(0) / CHUNK_BYTES_PER_LOST_RANGE;
         let mut ended = 0; // ranges of damaged blocks before the sample
         for i in 0..content.sample_count {
-            // below the chunk's sample count
+            // no overflow: below the chunk's sample count
             let bytes = content.range_within(chunk.layout, &(i..i + 1), value_bytes)?;
             if bytes.is_empty() {
                 continue;
@@ -232,7 +233,7 @@ fn decode_block(
     let bytes = part.decoded_range(block)?;
     scratch.clear();
     memory::resize(scratch, bytes.len(), 0)?;
-    // false: the stored bytes are the decoded ones
+    // `false` means that the stored bytes are the decoded bytes
     decoder.decode_range(chunk.body, &bytes, scratch, |_, _| Ok(())).map(|_| ())
 }
 

@@ -6,7 +6,7 @@
 //! bytes that need no decoding are used in place.
 //!
 //! A decoder keeps its memory from chunk to chunk. The body is passed to each call and never
-//! stored, so that it may lie in a buffer that is reused.
+//! stored, so it may lie in a buffer that is reused.
 
 use crate::bytes::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
 use crate::bytes::pod::AlignedBytes;
@@ -67,7 +67,7 @@ fn ranges(header: &ChunkHeader, parts: &PartTable) -> Result<[Range<usize>; 3]> 
     if header.entry.has_parts() {
         return parts.ranges().ok_or_else(outside);
     }
-    // a chunk that is too long for this machine was not read
+    // a chunk longer than the address space was not read
     Ok([0..0, 0..0, 0..usize::try_from(header.entry.stored_bytes).unwrap_or(usize::MAX)])
 }
 
@@ -109,9 +109,9 @@ pub(crate) fn parts(layout: &Layout, header: &ChunkHeader, body: &[u8]) -> Resul
     Ok(parts)
 }
 
-/// Checks of validity and shape of a nested column.
+/// Checks for validity and shape of a nested column.
 fn check_validity_and_shape(parts: &PartTable) -> Result<()> {
-    // below 2^33
+    // no overflow: below 2^33
     let bytes = u64::from(parts.validity.raw_bytes) + u64::from(parts.shape.raw_bytes);
     if bytes <= u64::from(limits::VALIDITY_AND_SHAPE_BYTES) {
         return Ok(());
@@ -157,24 +157,24 @@ impl EncodedPart {
 
     /// Converts a range of decoded bytes to a range of elements.
     fn elements(&self, bytes: &Range<usize>) -> Range<usize> {
-        // at least 1
+        // the divisor is at least 1
         bytes.start / self.element_bytes..bytes.end / self.element_bytes
     }
 }
 
-/// Decodes chunks, one after the other, in memory that it reuses.
+/// Decodes chunks one after another, reusing its memory.
 pub(crate) struct ChunkDecoder {
     scratch: DecodeScratch,
     parts: [PartBytes; 3],
     buffers: [AlignedBytes; 3],
     sample_count: usize,
-    /// The number of samples whose shapes are decoded; all in a nested column.
+    /// The number of samples whose shapes are decoded; in a nested column, all of them.
     shape_count: usize,
 }
 
 /// The facts about a chunk that its header does not state.
 pub(crate) struct SideFacts {
-    /// Encodings of validity and shape, where they are present.
+    /// The encodings of validity and shape, if they are present.
     pub encodings: [Option<u16>; 2],
     pub null_count: u64,
 }
@@ -201,11 +201,12 @@ impl ChunkDecoder {
         }
     }
 
-    /// Checks a chunk: and chapter 5. Elements that are all equal are not
-    /// expanded: a file of some bytes can state 4 GiB of them, or millions of empty samples.
+    /// Checks a chunk: and chapter 5. If all elements of a part are equal,
+    /// they are not expanded, because a file of a few bytes can claim 4 GiB of them, or millions of
+    /// empty samples.
     ///
     /// Cost: validity and shape of a nested column are expanded, since the levels depend on each
-    /// other. For a chunk of a few hundred bytes, that can take the time of up to 64 MiB and up to
+    /// other. For a chunk of a few hundred bytes, this can take as long as expanding 64 MiB and
     /// 2^24 items without elements.
     pub(crate) fn check(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
         let StoredChunk { layout, header, body, .. } = *chunk;
@@ -247,14 +248,15 @@ impl ChunkDecoder {
         self.decode_values(chunk.body)
     }
 
-    /// Decodes validity and shape of a chunk, and finds the values. [`ChunkDecoder::decode_values`]
-    /// or [`ChunkDecoder::decode_range`] decode those; values that are stored raw need neither.
+    /// Decodes validity and shape of a chunk, and finds the values. The values are then decoded by
+    /// [`ChunkDecoder::decode_values`] or [`ChunkDecoder::decode_range`]; values that are stored
+    /// raw need neither.
     pub(crate) fn open(&mut self, chunk: &StoredChunk<'_>) -> Result<()> {
         self.open_parts(chunk, false).map(|_| ())
     }
 
-    /// Opens a chunk as [`ChunkDecoder::open`] does. If `brief` and all shapes are the same,
-    /// decodes only two of them: the samples after the first are then empty.
+    /// Like [`ChunkDecoder::open`], but if `brief` is set and all shapes are the same, decodes only
+    /// two of them; the samples after the first are then empty.
     fn open_parts(&mut self, chunk: &StoredChunk<'_>, brief: bool) -> Result<PartTable> {
         let StoredChunk { layout, tables, header, body } = *chunk;
         self.sample_count = usize::try_from(header.entry.sample_count).unwrap_or(0); // at most 2^24
@@ -280,7 +282,7 @@ impl ChunkDecoder {
         Ok(parts)
     }
 
-    /// Returns the decoded lengths that validity and shape must have. In a nested column they
+    /// Returns the decoded lengths that validity and shape must have. In a nested column, they
     /// depend on the shape, so the lengths in the part table are returned, if they are possible.
     fn expected_validity_and_shape(&self, layout: &Layout, parts: &PartTable) -> Result<[usize; 2]> {
         if !layout.is_nested() {
@@ -294,7 +296,7 @@ impl ChunkDecoder {
     }
 
     /// Returns the decoded length that the values must have. In nested columns, checks
-    /// of validity and shape too.
+    /// for validity and shape too.
     fn value_bytes(&self, layout: &Layout, body: Body<'_>) -> Result<usize> {
         let count = if layout.is_nested() {
             let items = self.content(body).items(layout, |_| Ok(()))?;
@@ -310,7 +312,8 @@ impl ChunkDecoder {
         count.checked_mul(layout.inner_bytes).ok_or_else(wrong_length)
     }
 
-    /// Returns the element that all elements of a part equal, if its encoding stores only that one.
+    /// Returns the element that all elements of a part equal, if its encoding stores only that
+    /// element.
     fn constant<'a, const PART: usize>(&self, body: Body<'a>) -> Result<Option<&'a [u8]>> {
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(None) };
         if !part.encoding.is_constant() {
@@ -341,11 +344,12 @@ impl ChunkDecoder {
         }
     }
 
-    /// Checks what bounds the length of the values, before memory is taken for them, if `bytes` are
-    /// all of them and have not been decoded. `body` is the one given to [`ChunkDecoder::open`].
+    /// If `bytes` covers all values and they have not been decoded, runs the checks that bound
+    /// their length, before memory is allocated for them. `body` is the one given to
+    /// [`ChunkDecoder::open`].
     ///
     /// Values in blocks are left to [`ChunkDecoder::decode_range`]: the checksums of their blocks
-    /// have not been checked yet, and nothing in a block is trusted before.
+    /// have not been checked yet, and nothing in a block is trusted before that.
     pub(crate) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match &self.parts[VALUES] {
             PartBytes::Encoded(part) if !part.encoding.is_in_blocks() && *bytes == (0..part.raw_bytes) => {
@@ -361,10 +365,11 @@ impl ChunkDecoder {
         self.decode::<VALUES>(body)
     }
 
-    /// Decodes a byte range of the values, of whole elements, to `out`, which has its length.
-    /// `body` is the one given to [`ChunkDecoder::open`]. If the values are in blocks, `check` is
-    /// called with them before any is decoded. Returns `false` if the encoding cannot decode only a
-    /// range, or if the values have already been decoded. `out` may have been written to then.
+    /// Decodes a byte range of the values, which consists of whole elements, to `out`, which has
+    /// the same length. `body` is the one given to [`ChunkDecoder::open`]. If the values are in
+    /// blocks, `check` is called with them before any is decoded. Returns `false` if the encoding
+    /// cannot decode only a range, or if the values have already been decoded; `out` may have been
+    /// overwritten even then.
     pub(crate) fn decode_range(
         &mut self,
         body: Body<'_>,
@@ -390,9 +395,10 @@ impl ChunkDecoder {
         Ok(true)
     }
 
-    /// Calls `visit` with each block that overlaps a byte range of the values, of whole elements,
-    /// and with the elements in both. Returns `false` if devices do not decode the encoding, or if
-    /// the values have been decoded. For `body` and `check` see [`ChunkDecoder::decode_range`].
+    /// Calls `visit` with each block that overlaps a byte range of the values, which consists of
+    /// whole elements, and with the range of elements in both. Returns `false` if devices do not
+    /// decode the encoding, or if the values have been decoded. For `body` and `check` see
+    /// [`ChunkDecoder::decode_range`].
     pub(crate) fn visit_blocks(
         &self,
         body: Body<'_>,
@@ -442,7 +448,7 @@ impl ChunkDecoder {
     fn bytes<'a, const PART: usize>(&'a self, body: Body<'a>) -> &'a [u8] {
         match &self.parts[PART] {
             PartBytes::Absent | PartBytes::Encoded(_) => &[],
-            // the body that was opened
+            // `body` is the one that was opened
             PartBytes::Stored(_, range) => body.get(range.clone()).unwrap_or(&[]),
             PartBytes::Decoded => self.buffers[PART].as_slice(),
         }
@@ -491,7 +497,7 @@ fn locate(
     let table = if encoding.needs_table() { stored()?.table() } else { None };
     let zstd_dictionary = table.map(|table| tables.zstd_dictionary(table)).transpose()?;
     let raw = if encoding.is_identity() { Some(stored()?.raw()?) } else { None };
-    // a part whose blocks are read individually is decoded like an encoded one
+    // a raw part whose blocks are read individually is decoded like an encoded part
     let raw = raw.filter(|_| in_place && body.get(range.clone()).is_some());
     let part = EncodedPart { encoding, element_bytes, raw_bytes, zstd_dictionary, range };
     Ok(match raw {

@@ -1,18 +1,18 @@
 //! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
 //!
-//! `choice/mod.rs` tells how one part is encoded: all candidates of the profile are estimated from
-//! a sample, and encoded in the order of their estimates while they may still beat the best so far.
-//! This module adds three things.
+//! `choice/mod.rs` describes how one part is encoded: all candidates of the profile are estimated
+//! from a sample, and encoded in the order of their estimates as long as they may still beat the
+//! best so far. This module adds three things.
 //!
 //! *Blocks or one block.* Values are first encoded in blocks. A single block is tried too if the
 //! blocks take so little that readers fetch all of them in one request, or if the profile has
-//! encodings that profit from it, such as `planes-zstd`, which then sees repetitions farther apart
-//! than a block. It wins if it saves 5 %, or any byte of text.
+//! encodings that benefit from it, such as `planes-zstd`, which then finds repetitions farther
+//! apart than a block. A single block wins if it saves 5 % or, for text, at least one byte.
 //!
 //! *The last choice.* Consecutive chunks of a column are alike, so the choice for the values of a
 //! chunk, with its transform and bins, is tried first for the next chunk. The second chunk confirms
 //! it: the choice is compared with the other candidates, and stays if none of them saves 1/64.
-//! After that, it is compared again only if the cost of a byte changes by more than 1/16.
+//! After that, it is compared again only if the cost per byte changes by more than 1/16.
 //!
 //! *Checking.* A writer that checks decodes each part and compares it with its input before the
 //! chunk is written. A bug in an encoder then becomes an error, not wrong values.
@@ -23,7 +23,7 @@ use crate::codec::{
     RAW, RAW_BLOCKS, RAW_IN_BLOCKS,
     bins::BinChoice,
     blocked::{BlockEncoder, Encoding, MIN_BLOCKED_BYTES, max_block_index_bytes, seal},
-    choice::{Candidates, Idea, Profile, SKIP_MARGIN_DIVISOR, SampledPart, Search, WeightedEncoder},
+    choice::{Candidates, Profile, SKIP_MARGIN_DIVISOR, SampledPart, Search, Technique, WeightedEncoder},
     encoding, encoding_of,
     part::{Body, Geometry, PartSpec, RawPart, SCALAR_RESTART, block_ends, number_ends},
     scratch::{DecodeScratch, EncodeScratch},
@@ -45,7 +45,7 @@ pub(crate) struct RawChunk {
     pub column: usize,
     pub first_sample: u64,
     pub sample_count: u32,
-    /// Null samples.
+    /// The number of null samples.
     pub null_count: u64,
     /// The validity, if any entry is null.
     pub validity: Option<Vec<u8>>,
@@ -79,7 +79,7 @@ const ENCODED_SKIP_MARGIN_DIVISOR: u64 = 128;
 /// [`SKIP_MARGIN_DIVISOR`] for values as one block, which take the longest to encode.
 const WHOLE_SKIP_MARGIN_DIVISOR: u64 = 32;
 
-/// A choice is compared with others again if the cost of a byte changes by more than 1/N.
+/// A choice is compared with others again if the cost per byte changes by more than 1/N.
 const COST_CHANGE_DIVISOR: f64 = 16.0;
 /// A choice is confirmed if no other saves 1/N of its cost.
 const CONFIRM_MARGIN_DIVISOR: u64 = 64;
@@ -119,7 +119,7 @@ impl Limit<'_> {
     const NONE: Self = Self { max_cost: u64::MAX, previous: None, skip_margin_divisor: None };
 }
 
-/// Encodes chunks one after the other, in memory that it reuses.
+/// Encodes chunks one after another, reusing its memory.
 pub(crate) struct ChunkEncoder {
     profile: Profile,
     /// The requested block size in decoded bytes; see [`Profile::block_bytes_of`].
@@ -246,7 +246,7 @@ impl ChunkEncoder {
             _ => number_ends(count),
         };
         let search = self.scratch.search;
-        self.scratch.search = search.without(Idea::Bins);
+        self.scratch.search = search.without(Technique::Bins);
         let part = self.part(
             RawPart { geometry: &Geometry::of_numbers(element_bytes).in_blocks(&ends), raw },
             false,
@@ -278,7 +278,7 @@ impl ChunkEncoder {
                 }
                 encoding
             }
-            // straight to the body: a sample may have gigabytes
+            // directly to the body, because a sample may have gigabytes
             None if self.append_raw_blocks(part, body)? => RAW_IN_BLOCKS,
             None => {
                 body.extend_from_slice(part.raw);
@@ -368,7 +368,7 @@ impl ChunkEncoder {
     }
 
     /// Returns whether to try all values as one block. Not for scalars such as ids, which are
-    /// looked up one at a time, except with the profile for which only bytes count.
+    /// looked up one at a time, except with the profile in which only size counts.
     fn may_be_whole(&self, geometry: &Geometry<'_>) -> bool {
         self.profile == Profile::Small || geometry.restart != SCALAR_RESTART
     }
@@ -421,7 +421,8 @@ impl ChunkEncoder {
         let Self { scratch, candidate: stored, best, .. } = self;
         let search = scratch.search;
         let may_use = |candidate: &&'static WeightedEncoder| {
-            Idea::of_encoding(candidate.encoder.id(), geometry.element_bytes).all(|idea| search.has(idea))
+            Technique::of_encoding(candidate.encoder.id(), geometry.element_bytes)
+                .all(|technique| search.has(technique))
         };
         let candidates = candidates.iter().filter(may_use);
         let mut sampled = SampledPart::new(part, std::mem::take(&mut scratch.sample));
@@ -472,7 +473,7 @@ impl ChunkEncoder {
             let cost = candidate.cost(stored.len());
             if saves_enough(stored.len(), raw.len()) && cost < min_cost {
                 min_cost = cost;
-                let cost = cost as f64 / raw.len() as f64; // not empty
+                let cost = cost as f64 / raw.len() as f64; // `raw` is not empty
                 let bin_choice = scratch.last_bin_choice.take();
                 found = Some(ValueChoice {
                     candidate,

@@ -3,8 +3,8 @@
 //!
 //! Explaining encodes the values again, as writers do; reading never depends on it. A profile
 //! reproduces the bytes of the file only if it writes the same blocks, and a writer's options may
-//! have set others. A profile that does not reproduce the file is therefore tried with the blocks
-//! of the file, too.
+//! have set other blocks. A profile that does not reproduce the file is therefore tried with the
+//! blocks of the file, too.
 
 use super::decoder::{ChunkDecoder, StoredChunk};
 use super::encoder::{ChunkEncoder, saves_enough};
@@ -81,7 +81,7 @@ impl<'a> Values<'a> {
         let values = decoder.content(body).values;
         let mut raw = memory::with_capacity(values.len())?;
         raw.extend_from_slice(values);
-        swap_to_native(layout.element_bytes, &mut raw); // back: the same operation
+        swap_to_native(layout.element_bytes, &mut raw); // swaps back: the same operation
         let part = chunk.parts()?.values;
         let length = usize::try_from(part.stored_bytes).ok();
         let body = body.start();
@@ -136,8 +136,9 @@ impl<'a> Values<'a> {
         Ok(values)
     }
 
-    /// Finds the profiles that reproduce the file only with its blocks, or with one block if it has
-    /// one: the writer's options set them, or an earlier release wrote the file.
+    /// Finds the profiles that reproduce the file only with the file's own blocks, or with one
+    /// block if the file has one. For these, the writer's options set the blocks, or an earlier
+    /// release wrote the file.
     fn find_blocks(&mut self) -> Result<()> {
         for profile in available_profiles().filter(|profile| profile.block_bytes().is_some()) {
             let profile_ends = self.ends(profile).to_vec();
@@ -172,7 +173,7 @@ impl<'a> Values<'a> {
         self.geometry.in_blocks(if in_blocks { self.ends(profile) } else { &self.whole_end })
     }
 
-    /// Returns the number of elements; of text and bytes, the number of bytes.
+    /// Returns the number of elements; for text and bytes, the number of bytes.
     pub(crate) fn element_count(&self) -> usize {
         self.raw.len().checked_div(self.geometry.element_bytes).unwrap_or(0)
     }
@@ -187,7 +188,7 @@ impl<'a> Values<'a> {
     }
 
     /// Encodes the values with each encoding, and with the settings of each profile where these
-    /// matter. The smallest comes first.
+    /// matter. Returns the smallest result first.
     pub(crate) fn trials(&self) -> Result<Vec<Trial>> {
         let mut trials = Vec::new();
         let mut stored = Vec::new();
@@ -248,7 +249,7 @@ impl<'a> Values<'a> {
         available_profiles().map(|profile| self.choice(profile, trials)).collect()
     }
 
-    /// Encodes the values as a profile does. Returns whether the file has the result, too.
+    /// Encodes the values as a profile does. Also returns whether the file has the same bytes.
     fn encode_as(&self, profile: Profile, search: Search) -> Result<(Encoding, Vec<u8>, bool)> {
         let mut encoder = ChunkEncoder::new(profile, profile.block_bytes(), false, search);
         let geometry = self.geometry(profile, self.in_blocks(profile));
@@ -267,7 +268,7 @@ impl<'a> Values<'a> {
     pub(crate) fn regret(&self, profile: Profile) -> Result<f64> {
         let cost = |search| {
             let (encoding, stored, _) = self.encode_as(profile, search)?;
-            // rounded anyway
+            // need not be exact: the result is rounded anyway
             Ok(profile.weight(encoding.name()).saturating_mul(u64_of(stored.len())).max(1) as f64)
         };
         Ok(cost(Search::new())? / cost(Search::new().exhaustive())? - 1.0)
@@ -350,7 +351,7 @@ fn add(trials: &mut Vec<Trial>, trial: Trial) {
     let same = |other: &&mut Trial| (&other.encoding, other.stored_bytes) == (&trial.encoding, trial.stored_bytes);
     match trials.iter_mut().find(same) {
         Some(other) => {
-            other.profiles.extend(trial.profiles); // a profile has an encoding once
+            other.profiles.extend(trial.profiles); // each profile has an encoding at most once
             other.in_file |= trial.in_file;
         }
         None => trials.push(trial),

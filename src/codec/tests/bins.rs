@@ -121,7 +121,7 @@ fn elements_of_a_range_are_those_of_the_block() {
     }
 }
 
-/// The patterns that options and mappings are made for are written with them.
+/// Patterns that suit an option or a mapping are encoded with it.
 #[test]
 fn options_and_mappings_are_found() {
     for (pattern, element_bytes, float, mapping) in [
@@ -156,7 +156,7 @@ fn options_and_mappings_are_found() {
     }
 }
 
-/// Refused tables are not taken for cached ones.
+/// Refused tables are not mistaken for cached ones.
 #[test]
 fn cached_tables_match_their_bytes() {
     let good = block(Width::W2, Transform::None, 0, 10).tables;

@@ -1,5 +1,5 @@
-//! The ingredients of the choice of an encoding: samples, predictions, estimates, and the saving
-//! that is enough; and that a chosen encoding is checked.
+//! Tests how encodings are chosen: samples, predictions, estimates and the minimum saving. Also
+//! tests that a chosen encoding is checked.
 
 use super::{EXPONENTS, RESIDUALS};
 use crate::codec::{
@@ -116,7 +116,7 @@ fn the_first_row_of_a_sample_counts_as_often_as_there_is_one() {
     }
 }
 
-/// Random in some blocks and zero in others: an estimate that looks elsewhere gives other numbers.
+/// Random in some blocks and zero in others: an estimate from other blocks gives other numbers.
 #[test]
 fn estimates_look_at_the_sample_and_nothing_else() {
     const COUNT: usize = 40_000;

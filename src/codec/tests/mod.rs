@@ -1,7 +1,7 @@
-//! Every encoder on its own, on data that encoders find hard.
+//! Tests each encoder individually, on data that is hard to encode.
 //!
-//! What it writes decodes to the bit. Bytes that it did not write decode to an error or to some
-//! values, and the result does not depend on what memory held before.
+//! What an encoder writes decodes to exactly the same bits. Other bytes give an error or some
+//! values, and the result does not depend on earlier contents of memory.
 //!
 //! A [`Case`] is a part of any kind and the encoder that it is tried with, [`Damage`] a change of
 //! stored bytes, and [`Memory`] what a thread reuses from part to part.
@@ -65,7 +65,7 @@ impl Memory {
         expressed.then(|| self.stored.clone())
     }
 
-    /// Decodes all elements to memory full of `fill`, unless they are refused before. Returns the
+    /// Decodes all elements to memory full of `fill`, unless they are refused first. Returns the
     /// reason on failure.
     fn decode(&mut self, encoding: Encoding, spec: PartSpec<'_>, stored: &[u8], fill: u8) -> Result<Vec<u8>, String> {
         let mut out = vec![fill; spec.raw_bytes];
@@ -106,7 +106,7 @@ fn ranges() -> impl Strategy<Value = Vec<(usize, usize)>> {
     vec((any::<usize>(), prop_oneof![0..200_usize, any::<usize>()]), 1..8)
 }
 
-/// Decodes with fresh and with used memory, which makes no difference; then ranges, which agree
+/// Decodes with fresh and with used memory, which must agree; then decodes ranges, which must agree
 /// with the whole.
 fn decode_in_all_ways(
     encoding: Encoding,
@@ -162,7 +162,7 @@ proptest! {
         damages.iter().for_each(|damage| damage.apply(&mut stored));
         let spec = case.spec();
         let spec = PartSpec { raw_bytes: spec.raw_bytes + grown * spec.element_bytes, ..spec };
-        // a chunk may also name another encoding than its bytes have
+        // a chunk may also name a different encoding from the one of its bytes
         for encoding in all_encodings() {
             let _ = decode_in_all_ways(encoding, spec, &stored, &mut used, &ranges);
         }
@@ -192,7 +192,7 @@ proptest! {
             return Ok(());
         };
         if id == 3 {
-            // a frame costs up to 12 bytes more than it saves, and stands for all of the part
+            // a frame may be 12 bytes longer than its content, and is scaled to the whole part
             prop_assert!(estimated <= raw.len() + 12 * (1 + case.count));
             return Ok(());
         }
@@ -214,7 +214,7 @@ proptest! {
         }
     }
 
-    /// Before memory is taken, a few bytes cannot claim to decode to very many.
+    /// A few bytes that claim to decode to a huge part are refused before memory is allocated.
     #[test]
     fn more_than_stored_bytes_can_hold_is_refused(case in cases(100..=300_usize), more in 1..=1_usize << 28) {
         let case = Case { pattern: Pattern::RandomBits, ..case };
@@ -222,14 +222,14 @@ proptest! {
         let spec = case.spec();
         let spec = PartSpec { raw_bytes: spec.raw_bytes + more * spec.element_bytes, ..spec };
         if parsed(case.encoding(), spec, &stored).and_then(|part| part.check()).is_ok() {
-            // the number of elements is not stored: it is at most what a block of tiers or bins has
+            // the number of elements is not stored, but limited in a block of tiers or bins
             prop_assert!([4, 5, 6].contains(&case.encoder.id()));
             prop_assert!(spec.raw_bytes <= 65_535 * spec.element_bytes);
         }
     }
 }
 
-/// Parts so large that Zstandard uses all of its match finders, one after the other in the same
+/// Parts so large that Zstandard uses all of its match finders, one after another in the same
 /// memory.
 #[test]
 fn what_was_written_before_makes_no_difference() {
@@ -251,7 +251,7 @@ fn what_was_written_before_makes_no_difference() {
 }
 
 /// The extra bits of a group of 64 are not in the order of elements: a range that ended within a
-/// group once had wrong ones.
+/// group once had wrong extra bits.
 #[test]
 fn every_range_of_a_few_groups_decodes_individually() {
     let geometry =
@@ -271,8 +271,8 @@ fn every_range_of_a_few_groups_decodes_individually() {
     }
 }
 
-/// Prediction restarts only at the first element: elements behind a third of the block are decoded
-/// with all others.
+/// Prediction restarts only at the first element: elements after the first third of the block are
+/// decoded together with all others.
 #[test]
 fn a_range_far_from_its_restart_does_not_decode_individually() {
     let geometry =
@@ -289,7 +289,7 @@ fn a_range_far_from_its_restart_does_not_decode_individually() {
 }
 
 /// The same values give the same bytes, on all machines and in all releases that do not say
-/// otherwise. Not with Zstandard, whose output depends on its version.
+/// otherwise. Zstandard is excluded, because its output depends on its version.
 #[test]
 fn tier_output_does_not_change() {
     let strides = [[0, 0], [3, 0], [128, 0], [12, 3]];
@@ -313,7 +313,7 @@ fn tier_output_does_not_change() {
 }
 
 /// A tensor of a fixed shape decodes on its own, since prediction restarts with it; scalars decode
-/// some at a time.
+/// in groups.
 #[test]
 fn prediction_restarts_with_each_tensor() {
     let geometry = |shape: Shape| Geometry::of_values(&ColumnSchema::tensor("x", DType::F32, shape).layout().unwrap());
@@ -367,7 +367,7 @@ impl Case {
         self.pattern.elements(self.geometry.element_bytes, self.count, self.seed)
     }
 
-    /// The ends of blocks of any length, or of one.
+    /// The ends of blocks of any length, or of one block.
     fn blocks(&self) -> Vec<u32> {
         let (count, mut random, mut ends) = (self.count as u32, Random(self.seed), vec![]);
         if self.seed.is_multiple_of(3) && count <= 65_535 {
@@ -381,7 +381,7 @@ impl Case {
         ends
     }
 
-    /// The encoding of what the encoder writes.
+    /// The encoding of the encoder's output.
     fn encoding(&self) -> Encoding {
         encoding_of(self.encoder, self.blocks().len() > 1).expect("it is known")
     }

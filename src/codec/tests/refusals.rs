@@ -1,5 +1,5 @@
-//! Encodings refuse bytes that could be decoded but break a rule, and frames before memory is taken
-//! for what they claim. Planes are packed in the smallest way.
+//! Encodings refuse bytes that could be decoded but break a rule. They refuse frames before memory
+//! is allocated for the length that the frames claim. Planes are packed as small as possible.
 
 use super::{Case, EXPONENTS, RESIDUALS};
 use crate::ErrorKind;
@@ -57,7 +57,7 @@ fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     }
 }
 
-/// A byte too many is refused anywhere, also before the extra bits.
+/// A surplus byte is refused anywhere, even before the extra bits.
 #[test]
 fn a_block_of_residuals_has_no_byte_more() {
     let geometry = Geometry::of_numbers(2);
@@ -108,7 +108,7 @@ mod frames {
     }
 
     /// Returns a single-segment frame that states a length and has one block, which repeats a byte
-    /// as often.
+    /// that many times.
     fn frame_of(length: u32) -> Vec<u8> {
         let (descriptor, last_of_one_byte) = (0b1010_0000, 0b11);
         let block = length.min(128 << 10) << 3 | last_of_one_byte;
@@ -187,7 +187,7 @@ mod frames {
         assert!(repeated < 500, "{repeated}: bytes with matches");
         let words = packed(|i| mix(2, mix(1, i / 4) % 16 * 4 + i % 4) % 256);
         assert!(words < 1500, "{words}: bytes with short matches");
-        // a bit that seldom changes below four random ones: 4 bits, and in bytes 5
+        // four random bits above one that seldom changes: 4 bits as bit planes, 5 as bytes
         let bits = packed(|i| mix(1, i) % 16 * 2 + i / 64 % 2);
         assert!(bits < 2400, "{bits}: bits");
     }

@@ -7,9 +7,10 @@
 //!
 //! *residual-tiers* predicts each element from the one before or from the row above. It codes the
 //! bit length of each zigzag residual in tiers, and stores the bits below the highest one, its
-//! *extra bits*, unchanged. Lengths are few and unevenly distributed; extra bits are noise. They
-//! are stored plane by plane for each group of 64. A range therefore needs whole groups, and the
-//! lengths of all elements before it, which tell where its extra bits begin.
+//! *extra bits*, unchanged. There are few different lengths, and they are unevenly distributed;
+//! extra bits are noise. They are stored plane by plane for each group of 64. A range therefore
+//! needs whole groups, and the lengths of all elements before it, which determine where its extra
+//! bits begin.
 
 use super::stream::{
     TABLE_BYTES, TierBlock, TierPlan, TierScratch, TierStream, TierTables, describe_header, histogram, overrun,
@@ -127,8 +128,8 @@ impl BlockCodec for ExponentBlocks {
         StoredExponents::parse(block)?.decode_range(range, out, &mut scratch.tiers).map(|()| true)
     }
 
-    /// Prefetches the tiers, which end the block, and one plane of low bytes, since most elements
-    /// have only one.
+    /// Prefetches the tiers, which are at the end of the block, and one plane of low bytes, since
+    /// most elements have only one.
     fn prefetch(&self, block: &Block<'_, TierTables>, range: &Range<usize>) {
         let PartSpec { raw_bytes, element_bytes, .. } = block.spec;
         let low_bytes = raw_bytes - raw_bytes / element_bytes.max(1);
@@ -153,7 +154,7 @@ impl BlockEncoder for ExponentBlocks {
         let EncodeScratch { symbols, low_bytes, search, .. } = scratch;
         split(width, part.geometry.float, &part.sample.blocks.bytes, symbols, low_bytes);
         let bits = TierPlan::new(&histogram(symbols), *search).bits;
-        // an estimate, and saturating
+        // an estimate, so the cast may saturate
         Some((TABLE_BYTES as f64 + (bits as f64 / 8.0 + low_bytes.len() as f64) * part.sample_scale()) as usize)
     }
 
@@ -220,10 +221,12 @@ impl<'a> StoredResiduals<'a> {
         let mut at = 0_u64;
         let max_bits = self.extra_bits.len().saturating_mul(8);
         let mut out = out;
-        // from the start: only the lengths of all earlier elements tell where extra bits begin
+        // from the start, because the lengths of all earlier elements determine where extra bits
+        // begin
         self.lengths.decode_range(&(0..end), scratch, |first, lengths| {
-            check_lengths(self.width, lengths)?; // a whole part checks all literals instead
-            // at most all
+            // decoding a whole part checks all literals instead
+            check_lengths(self.width, lengths)?;
+            // in bounds: at most the number of lengths
             let (skipped, lengths) = lengths.split_at(group.saturating_sub(first).min(lengths.len()));
             at = at.saturating_add(sum_extra_bits(skipped));
             let bits = usize::try_from(at).ok().filter(|&bits| bits <= max_bits).ok_or_else(beyond)?;
@@ -260,8 +263,8 @@ impl<'a> StoredResiduals<'a> {
         Ok(())
     }
 
-    /// Decodes a range of the `count` elements. Returns `false` if it begins so far behind a
-    /// restart that decoding all elements would cost little more.
+    /// Decodes a range of the `count` elements. Returns `false` if it begins so far after a restart
+    /// that decoding all elements would cost little more.
     fn decode_range(
         &self,
         count: usize,
@@ -274,7 +277,8 @@ impl<'a> StoredResiduals<'a> {
             return Ok(false);
         }
         let group = restart - restart % GROUP;
-        // the extra bits of a group are stored plane by plane, so one needs the lengths of all
+        // the extra bits of a group are stored plane by plane, so any element needs the lengths of
+        // the whole group
         let end = range.end.next_multiple_of(GROUP).min(count);
         let DecodeScratch { tiers, coded, .. } = scratch;
         if (group..end) == *range {
@@ -292,7 +296,7 @@ impl<'a> StoredResiduals<'a> {
     }
 }
 
-/// Checks of some symbols.
+/// Checks for some symbols.
 fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
     if lengths.iter().copied().max().is_some_and(|longest| usize::from(longest) > 8 * width.bytes()) {
         return Err(malformed("a rank or literal exceeds the bit length of elements"));

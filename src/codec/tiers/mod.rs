@@ -1,9 +1,9 @@
 //! Tiers (chapters 5.7 to 5.9): symbols of one byte in short fixed-width codes, decoded 64 at once.
 //!
 //! The exponents of floats and the bit lengths of residuals have skewed distributions. An entropy
-//! coder exploits that, but decodes one symbol after the other. Tiers come close with fixed-width
-//! codes: on embeddings and weights, Huffman codes reach a ratio of 1.495, and tiers lose 0.01 of
-//! it.
+//! coder exploits that, but decodes one symbol after another. Tiers come close with fixed-width
+//! codes: on embeddings and weights, Huffman codes reach a ratio of 1.495, and tiers are 0.01 below
+//! that.
 //!
 //! To encode the symbols of a part:
 //!
@@ -21,7 +21,7 @@
 //! replace each escape code with the next symbol of the tier after it, or with the next literal.
 //! The AND of the words of a group is the mask of its escapes, and its population count is the
 //! number of symbols that the group takes from the next tier. Counting the escapes before a group
-//! thus tells where its codes in the other tiers begin: any range of symbols decodes on its own,
+//! thus shows where its codes in the other tiers begin, so any range of symbols decodes on its own,
 //! without checkpoints.
 //!
 //! Each tier has exactly as many codes as the tier before it has escapes. The tables of a

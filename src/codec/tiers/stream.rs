@@ -1,10 +1,10 @@
 //! The tables and the tiers of a block (chapter 5.7), read and written, and the plan of a part.
 //!
 //! [`TierTables`] is what blocks have in common: transform, widths and ranks. [`TierStream`] is the
-//! tiers of a block, decoded from the last one to the first. Tier 1 is decoded some thousands of
+//! tiers of a block, decoded from the last one to the first. Tier 1 is decoded a few thousand
 //! symbols at a time, so that they and their elements stay in the first-level cache. In a block
-//! with fewer symbols, a range decodes the upper tiers whole, which costs less than finding its
-//! position in them.
+//! with fewer symbols, decoding a range decodes the upper tiers completely, which costs less than
+//! finding its position in them.
 //!
 //! A [`TierPlan`] is what writers choose from the histogram of a part: of the 36 combinations of
 //! widths, the one with the fewest bits for all codes and literals, and ranks by frequency. The
@@ -13,7 +13,7 @@
 use crate::bytes::le::structure;
 use crate::bytes::memory;
 use crate::codec::{
-    choice::{Idea, Search},
+    choice::{Search, Technique},
     part::Description,
     transform::{TRANSFORM_BYTES, Transform},
 };
@@ -30,14 +30,14 @@ struct TierCodes<'a> {
     count: usize,
     stored: &'a [u8],
     padding: &'a [u8],
-    /// The last group, if it is not full, with whole words. In `stored`, its words are cut.
+    /// The last group, if it is not full, with whole words. In `stored`, its words are truncated.
     last: [u8; GROUP_BYTES],
 }
 
 impl<'a> TierCodes<'a> {
     /// Splits `count` codes of `width` bits from a block. Their words begin at the first multiple
-    /// of [`WORD_BYTES`] from `from` on, and the words of the last group are cut to the bytes that
-    /// have codes. Returns the codes and where they end; `None` if the block is too short.
+    /// of [`WORD_BYTES`] from `from` on, and the words of the last group are truncated to the bytes
+    /// that contain codes. Returns the codes and where they end; `None` if the block is too short.
     #[inline]
     pub(crate) fn split(width: usize, count: usize, block: &'a [u8], from: usize) -> Option<(Self, usize)> {
         let start = from.checked_next_multiple_of(WORD_BYTES)?;
@@ -53,8 +53,8 @@ impl<'a> TierCodes<'a> {
         Some((Self { width, count, stored, padding, last }, end))
     }
 
-    /// Decodes codes to `out`, as many as it holds, from `start` on, which is the start of a group:
-    /// see [`merge`](crate::kernel::tiers::Tiers::merge). Returns the number of escapes.
+    /// Decodes codes until `out` is full. The first is code `start`, which begins a group. See
+    /// [`merge`](crate::kernel::tiers::Tiers::merge). Returns the number of escapes.
     pub(crate) fn merge(&self, start: usize, table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize {
         let codes = self.stored.get(code_bytes(self.width, start)..).unwrap_or(&[]);
         let end = start.saturating_add(out.len());
@@ -96,27 +96,27 @@ fn word_of(bytes: &[u8]) -> u64 {
     }
 }
 
-/// Returns the bytes of the full groups among `count` codes of `width` bits.
+/// Returns the size in bytes of the full groups among `count` codes of `width` bits.
 fn full_bytes(width: usize, count: usize) -> usize {
     code_bytes(width, count - count % GROUP)
 }
 
-/// Returns the bytes of `count` codes of `width` bits, with the last group cut.
+/// Returns the size in bytes of `count` codes of `width` bits, with the last group truncated.
 fn cut_bytes(width: usize, count: usize) -> usize {
-    // fewer than the bytes of whole groups
+    // less than the size of whole groups
     full_bytes(width, count).saturating_add(width * (count % GROUP).div_ceil(8))
 }
 
-/// The length of the table of ranks: the maximum that any widths reach.
+/// The length of the table of ranks: the maximum for any widths.
 pub(crate) const RANKS: usize = 29;
 
 /// The widths and ranks of tiers, and the number of codes of each tier in a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TierHeader {
-    /// Bits of a code of each tier.
+    /// The number of bits per code of each tier.
     pub widths: [u8; 3],
-    /// The number of symbols that escape from each tier: the codes of the next tier, or the
-    /// literals.
+    /// The number of symbols that escape from each tier, which is the number of codes in the next
+    /// tier or of literals.
     pub escapes: [u32; 3],
     /// The symbols by rank.
     pub ranks: [u8; RANKS],
@@ -148,7 +148,7 @@ impl TierHeader {
     /// Returns the symbols of the codes of a tier, without the escape code.
     pub(crate) fn table(&self, tier: usize) -> [u8; 16] {
         let mut table = [0; 16];
-        // at most 29 ranks, 15 of a tier
+        // in bounds: at most 29 ranks, and 15 per tier
         let ranks = self.ranks.get(self.first_rank(tier)..self.first_rank(tier + 1));
         table.iter_mut().zip(ranks.unwrap_or(&[])).for_each(|(entry, &rank)| *entry = rank);
         table
@@ -165,8 +165,8 @@ impl TierHeader {
     }
 
     /// Appends the sections of a stream to the block that begins at `block`. `symbols` are among
-    /// the ones from whose histogram this header was planned. Returns the number of symbols that
-    /// escape from each tier.
+    /// the symbols for which this header was planned. Returns the number of symbols that escape
+    /// from each tier.
     fn write(&self, symbols: &[u8], block: usize, stored: &mut Vec<u8>, scratch: &mut TierEncodeScratch) -> [usize; 3] {
         let [first, second, third] = &mut scratch.escaped;
         let mut write_tier = |tier: usize, symbols: &[u8], escaped: &mut Vec<u8>| {
@@ -193,14 +193,14 @@ impl TierHeader {
     }
 
     fn width(&self, tier: usize) -> usize {
-        self.widths.get(tier).copied().map_or(1, usize::from) // there are three
+        self.widths.get(tier).copied().map_or(1, usize::from) // there are three tiers
     }
 
     fn code_of(&self, tier: usize) -> [u8; 256] {
-        let mut codes = [u8::MAX; 256]; // whose lower bits are an escape code
+        let mut codes = [u8::MAX; 256]; // the lower bits are an escape code
         let plain = self.widths.get(tier).map_or(0, |&width| plain_codes(width));
         let table = self.table(tier);
-        // unused ranks are 0 and come last, so the lower rank has to win
+        // unused ranks are 0 and come last, so the lower rank must win
         for (code, &symbol) in (0..).zip(&table).take(plain).collect::<Vec<_>>().into_iter().rev() {
             codes[usize::from(symbol)] = code; // in bounds: a byte
         }
@@ -208,8 +208,8 @@ impl TierHeader {
     }
 }
 
-/// Symbols of tier 1 that are decoded at a time. They and their elements stay in the first-level
-/// cache.
+/// The number of symbols of tier 1 that are decoded at a time. They and their elements stay in the
+/// first-level cache.
 const SYMBOLS_PER_STEP: usize = 4096;
 
 /// A tier stream: its header and its four sections.
@@ -219,8 +219,8 @@ pub(crate) struct TierStream<'a> {
     /// The number of codes of each tier, and of literals.
     counts: [usize; 4],
     tiers: [TierCodes<'a>; 3],
-    /// The symbols of the codes of each tier, made once for all blocks: the load of a vector waits
-    /// for the stores of its bytes, and for all stores before them.
+    /// The symbols of the codes of each tier, computed once for all blocks, because a vector load
+    /// would have to wait for the stores of its bytes and for all stores before them.
     tables: [[u8; 16]; 3],
     pub literals: &'a [u8],
 }
@@ -238,8 +238,8 @@ pub(crate) fn overrun() -> Error {
 
 impl<'a> TierStream<'a> {
     /// Splits the sections of a stream of `count` symbols from a block. They begin at `start`, or
-    /// after its padding. `tables` is [`TierHeader::tables`]. Returns the stream and the bytes
-    /// after it, or `None` if the block is too short.
+    /// after the padding there. `tables` is [`TierHeader::tables`]. Returns the stream and the
+    /// bytes after it, or `None` if the block is too short.
     #[inline]
     pub(crate) fn split(
         header: TierHeader,
@@ -292,9 +292,9 @@ impl<'a> TierStream<'a> {
         count <= SYMBOLS_PER_STEP
     }
 
-    /// Decodes a range of the symbols of a short stream, which begins at the start of a group, in
-    /// one step. The upper tiers are decoded whole, which costs less than finding a position in
-    /// them.
+    /// Decodes a range of the symbols of a short stream in one step. The range begins at the start
+    /// of a group. The upper tiers are decoded completely, which costs less than finding a position
+    /// in them.
     fn decode_short<'s>(&self, range: &Range<usize>, scratch: &'s mut TierScratch) -> Result<&'s [u8]> {
         let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
         let [count, count_2, count_3, count_4] = self.counts;
@@ -309,8 +309,8 @@ impl<'a> TierStream<'a> {
         if is_valid && [third, literals] == [count_3, count_4] { Ok(symbols) } else { Err(wrong_counts()) }
     }
 
-    /// Decodes a range of the symbols, which begins at the start of a group. Calls `each` as
-    /// [`TierStream::decode`] does.
+    /// Decodes a range of the symbols; the range begins at the start of a group. Calls `each` like
+    /// [`TierStream::decode`].
     pub(crate) fn decode_range(
         &self,
         range: &Range<usize>,
@@ -364,9 +364,9 @@ impl<'a> TierStream<'a> {
         Ok(escapes)
     }
 
-    /// Decodes a range of the codes of a tier, which begins at the start of a group. `escaped`
-    /// begins with the symbols that escape from them. Returns the symbols, which are in `buffer`,
-    /// and the number of escapes.
+    /// Decodes a range of the codes of a tier; the range begins at the start of a group. `escaped`
+    /// begins with the symbols that escape from these codes. Returns the symbols, which are in
+    /// `buffer`, and the number of escapes.
     fn tier<'s>(
         &self,
         tier: usize,
@@ -376,7 +376,7 @@ impl<'a> TierStream<'a> {
         buffer: &'s mut Vec<u8>,
     ) -> Result<(&'s [u8], usize)> {
         if buffer.len() < range.len() {
-            // never shortened: growing again would fill it with zeros again
+            // never shortened, because growing it again would zero it again
             memory::resize(buffer, range.len(), 0)?;
         }
         let out = buffer.get_mut(..range.len()).unwrap_or(&mut []);
@@ -384,7 +384,7 @@ impl<'a> TierStream<'a> {
         Ok((out, escapes))
     }
 
-    /// Returns how many codes of each tier, and literals, precede a symbol.
+    /// Returns how many codes of each tier and how many literals precede a symbol.
     fn position_of(&self, symbol: usize) -> [usize; 4] {
         let second = self.escapes(0, 0..symbol);
         let third = self.escapes(1, 0..second);
@@ -405,7 +405,7 @@ impl<'a> TierStream<'a> {
     }
 }
 
-/// Memory that decoding reuses: the symbols of each tier.
+/// Memory reused when decoding: the symbols of each tier.
 #[derive(Default)]
 pub(crate) struct TierScratch {
     symbols: [Vec<u8>; 3],
@@ -445,7 +445,7 @@ pub(crate) struct TierTables {
 pub(crate) struct TierTableCache(Option<([u8; TABLE_BYTES], TierTables)>);
 
 impl TierTableCache {
-    /// Returns [`TierTables::parse`] of these bytes.
+    /// Returns the result of [`TierTables::parse`] for these bytes.
     #[inline]
     pub(crate) fn get(&mut self, tables: &[u8]) -> Result<TierTables> {
         match &self.0 {
@@ -565,29 +565,29 @@ pub(crate) struct TierPlan {
     pub bits: u64,
 }
 
-/// The widths without [`Idea::TierWidths`].
+/// The widths without [`Technique::TierWidths`].
 const FIXED_WIDTHS: [u8; 3] = [2, 3, 4];
 
 impl TierPlan {
-    /// Returns the plan with the fewest bits. If several have as few, the narrowest first codes
-    /// win.
+    /// Returns the plan with the fewest bits. If several plans tie, the one with the narrowest
+    /// first codes wins.
     pub(crate) fn new(histogram: &Histogram, search: Search) -> Self {
         let mut order: Vec<(u32, u8)> =
             histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
         order.sort_unstable_by_key(|&(count, symbol)| (std::cmp::Reverse(count), symbol));
         let count: u32 = order.iter().map(|(count, _)| count).sum();
-        let mut remaining = [count; RANKS + 1]; // symbols of this rank and those after it
+        let mut remaining = [count; RANKS + 1]; // the symbols of this rank and later ranks
         for (rank, (count, _)) in order.iter().take(RANKS).enumerate() {
-            // in bounds: `take`; a part of the sum
+            // in bounds because of `take`; no overflow: `count` is part of the sum
             remaining[rank + 1..].iter_mut().for_each(|remaining| *remaining -= count);
         }
         let plans = (1..=3).flat_map(|a| (1..=3).flat_map(move |b| (1..=4).map(move |c| [a, b, c])));
-        let plans = plans.filter(|widths| search.has(Idea::TierWidths) || *widths == FIXED_WIDTHS);
+        let plans = plans.filter(|widths| search.has(Technique::TierWidths) || *widths == FIXED_WIDTHS);
         let plans = plans.map(|widths| {
             let escapes = escapes(&remaining, widths);
             (bits(count, widths, escapes), widths, escapes)
         });
-        // there are 36
+        // there are 36 plans
         let (bits, widths, escapes) = plans.min_by_key(|(bits, ..)| *bits).unwrap_or_default();
         let mut ranks = [0; RANKS];
         let reachable = widths.map(plain_codes).iter().sum();
@@ -602,7 +602,7 @@ fn escapes(remaining: &[u32; RANKS + 1], widths: [u8; 3]) -> [u32; 3] {
     let mut first = 0;
     widths.map(|width| {
         first += plain_codes(width);
-        remaining.get(first).copied().unwrap_or(0) // at most 29
+        remaining.get(first).copied().unwrap_or(0) // in bounds: at most 29
     })
 }
 
@@ -611,14 +611,14 @@ fn bits(count: u32, widths: [u8; 3], [second, third, literals]: [u32; 3]) -> u64
     codes.map(|(count, width)| u64::from(count) * u64::from(width)).sum::<u64>() + 8 * u64::from(literals)
 }
 
-/// Memory that encoding reuses: the symbols that escaped from each tier.
+/// Memory reused when encoding: the symbols that escaped from each tier.
 #[derive(Default)]
 pub(crate) struct TierEncodeScratch {
     escaped: [Vec<u8>; 3],
 }
 
-/// Cuts the words of the last group of `count` codes, at the end of `stored`, to the bytes that
-/// have codes.
+/// Truncates the words of the last group of `count` codes, at the end of `stored`, to the bytes
+/// that contain codes.
 fn cut(width: usize, count: usize, stored: &mut Vec<u8>) {
     let word_bytes = (count % GROUP).div_ceil(8);
     let Some(start) = stored.len().checked_sub(8 * width).filter(|_| word_bytes > 0) else { return };

@@ -3,13 +3,13 @@
 //!
 //! The first two store a block as a single frame. Text and bytes are compressed unchanged, perhaps
 //! with the Zstandard dictionary of the column. Numbers are transposed to bit planes first, so that
-//! equal bits adjoin each other. A frame is checked before memory is taken for it, see `frame.rs`.
+//! equal bits are adjacent. A frame is checked before memory is allocated for it; see `frame.rs`.
 //!
 //! *planes-zstd* is the strongest. Elements or their residuals are split into byte planes or bit
 //! planes, and each plane is packed on its own: raw, as one repeated byte, or as a frame. A plane
-//! of noise then costs no time to decode, and planes that repeat are compressed as such. Writers
+//! of noise then costs no time to decode, and planes with repetitions are still compressed. Writers
 //! pack a part with all three splits and keep the smallest. Estimates assume that the strongest
-//! level saves a fraction of what the quickest one leaves.
+//! level saves a fixed fraction of the output of the quickest level.
 
 use super::frame::{FrameEncodeScratch, FrameScratch, MAX_BYTES, Split, check_frame};
 use crate::bytes::le::structure;
@@ -17,7 +17,7 @@ use crate::bytes::memory;
 use crate::codec::{
     bits::{join, planes, split},
     blocked::{Block, BlockCodec, BlockEncoder, NO_TABLE, VisitPlan, table_number},
-    choice::{Idea, SampledPart, SampledRanges, transform_blocks, transforms},
+    choice::{SampledPart, SampledRanges, Technique, transform_blocks, transforms},
     part::{Description, Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
     transform::{TRANSFORM_BYTES, Transform},
@@ -31,7 +31,7 @@ use std::ops::Range;
 pub(crate) struct ZstdBlocks;
 
 impl BlockCodec for ZstdBlocks {
-    /// The table of the column.
+    /// The number of the column's table, if one is needed.
     type Tables = Option<u32>;
 
     const ID: u16 = 2;
@@ -65,16 +65,16 @@ impl BlockCodec for ZstdBlocks {
 }
 
 impl BlockEncoder for ZstdBlocks {
-    /// Encodes a part in one block with and without a dictionary. Short blocks gain most from it,
-    /// so a part in several blocks is encoded only with the dictionary, if there is one.
+    /// Encodes a part in one block with and without a dictionary. Short blocks benefit most from
+    /// it, so a part in several blocks is encoded only with the dictionary, if there is one.
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
         let RawPart { geometry, raw } = part;
         let search = scratch.search;
-        let zstd_dictionary = scratch.zstd_dictionary.take().filter(|_| search.has(Idea::ZstdDictionary));
+        let zstd_dictionary = scratch.zstd_dictionary.take().filter(|_| search.has(Technique::ZstdDictionary));
         let is_long = !geometry.is_in_blocks() && raw.len() > MAX_BYTES;
         let zstd_dictionary = zstd_dictionary.filter(|_| !is_long);
         let mut visited = Ok(false);
-        if search.has(Idea::Zstd) && !(geometry.is_in_blocks() && zstd_dictionary.is_some()) {
+        if search.has(Technique::Zstd) && !(geometry.is_in_blocks() && zstd_dictionary.is_some()) {
             visited = visit(&NO_TABLE.to_le_bytes(), &|bytes| bytes, scratch);
         }
         if let Some(table) = zstd_dictionary.as_ref().map(|zstd_dictionary| zstd_dictionary.table) {
@@ -133,11 +133,12 @@ impl BlockCodec for BitshuffleBlocks {
     }
 }
 
-/// The quickest level of Zstandard takes about 1/N more bytes than others.
+/// The quickest level of Zstandard takes about 1/N more bytes than the others.
 const QUICK_EXCESS_DIVISOR: usize = 8;
 
 impl BlockEncoder for BitshuffleBlocks {
-    /// Compresses half of the sample with the fastest level, which finds less than the profile's.
+    /// Compresses half of the sample with the fastest level, which finds fewer matches than the
+    /// level of the profile.
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
         let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;
@@ -148,7 +149,7 @@ impl BlockEncoder for BitshuffleBlocks {
         bitshuffle::best().shuffle(width, elements, bytes);
         quick.encode(bytes, frame).ok()?;
         let sample_scale = part.raw.len() as f64 / elements.len().max(1) as f64;
-        let estimate = (frame.len() as f64 * sample_scale) as usize; // saturating
+        let estimate = (frame.len() as f64 * sample_scale) as usize; // the cast saturates
         Some(estimate - estimate / QUICK_EXCESS_DIVISOR)
     }
 
@@ -202,7 +203,7 @@ const TABLE_BYTES: usize = TRANSFORM_BYTES + split_table::SIZE;
 
 pub(crate) struct PlaneBlocks;
 
-/// The strongest level saves at most about 1/N of what the quickest one leaves.
+/// The strongest level saves at most about 1/N of the output of the quickest level.
 const STRONG_SAVING_DIVISOR: usize = 6;
 
 /// The quickest level has found repetitions if they save 1/N of the bytes.
@@ -242,7 +243,7 @@ impl PlaneTables {
             split().ok_or_else(|| Error::internal("the tables of planes-zstd were not split off"))?;
         let transform = Transform::parse(transform)?;
         if split_table::RESERVED.get(split) != [0; 7] {
-            return Err(malformed_planes("reserved bytes after the transform are set"));
+            return Err(malformed_planes("reserved bytes after the transform are not zero"));
         }
         let bits = match split_table::SPLIT.get(split) {
             BIT_PLANES => true,
@@ -252,7 +253,7 @@ impl PlaneTables {
         Ok(Self { transform, bits })
     }
 
-    /// Splits a block into the entries of its streams, and the streams and the tail.
+    /// Splits a block into stream entries, streams and the tail.
     fn split<'a>(block: &Block<'a, Self>) -> Result<Planes<'a>> {
         let bits = block.tables.bits;
         let (_, count) = block.spec.width_and_count()?;
@@ -270,7 +271,7 @@ struct Planes<'a> {
     stream_bytes: usize,
     tail_bytes: usize,
     entries: &'a [[u8; stream_entry::SIZE]],
-    /// The streams, and the tail.
+    /// The streams, followed by the tail.
     streams: &'a [u8],
 }
 
@@ -302,7 +303,7 @@ impl<'a> Planes<'a> {
                 Packing::Zstd => stream.len(),
             };
             if stream.len() != expected {
-                return Err(malformed_planes("a stream does not have the length of its packing"));
+                return Err(malformed_planes("the length of a stream does not match its packing"));
             }
             each(packing, stream)?;
             rest = after;
@@ -346,15 +347,15 @@ impl BlockCodec for PlaneBlocks {
             split.ok_or_else(|| Error::internal("the streams of a block are longer than the block"))?;
         let mut streams = streams.chunks_exact_mut(planes.stream_bytes.max(1));
         let tail = planes.each(|packing, stored| {
-            let Some(stream) = streams.next() else { return Ok(()) }; // a stream of no bytes
+            let Some(stream) = streams.next() else { return Ok(()) }; // the stream is empty
             match packing {
-                Packing::Raw => stream.copy_from_slice(stored), // as long: `each` has checked
+                Packing::Raw => stream.copy_from_slice(stored), // equal lengths: checked by `each`
                 Packing::Constant => stream.fill(stored.first().copied().unwrap_or(0)),
                 Packing::Zstd => zstd.decode(stored, stream)?,
             }
             Ok(())
         })?;
-        tail_out.copy_from_slice(tail); // equal lengths: what the streams leave
+        tail_out.copy_from_slice(tail); // equal lengths: the rest of the block
         let (width, count) = block.spec.width_and_count()?;
         match bytes.split_at_checked(count * (width.bytes() - 1)) {
             Some((low, top)) if !block.tables.bits => join(width, false, low.chunks_exact(count.max(1)), top, out),
@@ -389,14 +390,14 @@ impl BlockCodec for PlaneBlocks {
 }
 
 impl BlockEncoder for PlaneBlocks {
-    /// Compresses the streams with the quickest level, and assumes that the strongest one saves a
-    /// fraction of what is left.
+    /// Compresses the streams with the quickest level, and assumes that the strongest level saves a
+    /// fixed fraction of the result.
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
         let residuals = likely_transform(width, part.raw_part(), scratch);
         let mut min_bytes = part.raw.len(); // a longer form is not written
         let mut packed = std::mem::take(&mut scratch.frames.candidate);
-        // bits are hardly ever much smaller than both
+        // bit planes are hardly ever much smaller than both of these
         for split in [Split::Plain, Split::Bytes] {
             packed.clear();
             let transform = split.transform(residuals, part.geometry.float);
@@ -440,7 +441,7 @@ impl BlockEncoder for PlaneBlocks {
     }
 }
 
-/// Returns the transform that suits the elements best for the splits of residuals.
+/// Returns the transform that is likely to be the best for the splits of residuals.
 fn likely_transform(width: Width, part: RawPart<'_>, scratch: &mut EncodeScratch) -> Transform {
     transforms(width, part, scratch).first().copied().unwrap_or(Transform::None)
 }
@@ -459,7 +460,8 @@ fn pack_block(
         split(width, transform == Transform::Rotate, raw, symbols, low_bytes);
         return pack_bytes(scratch, packer, stored);
     }
-    let end = [u32::try_from(raw.len() / width.bytes()).unwrap_or(u32::MAX)]; // of a part
+    // exact: a part has fewer than 2^32 bytes
+    let end = [u32::try_from(raw.len() / width.bytes()).unwrap_or(u32::MAX)];
     let one_block = Geometry::of_numbers(width.bytes()).in_blocks(&end);
     transform_blocks(transform, width, &one_block, raw, coded);
     if let Split::Bits = division {
@@ -480,7 +482,7 @@ fn pack_bits(width: Width, scratch: &mut EncodeScratch, packer: Packer, stored: 
     shuffled.resize(coded.len(), 0);
     bitshuffle::best().shuffle(width, coded, &mut shuffled);
     let plane = coded.len() / (8 * width.bytes());
-    let (planes, tail) = shuffled.split_at(plane * 8 * width.bytes()); // at most all
+    let (planes, tail) = shuffled.split_at(plane * 8 * width.bytes()); // at most the whole length
     let empty = std::iter::repeat_n(&[][..], if plane == 0 { 8 * width.bytes() } else { 0 });
     let streams = planes.chunks_exact(plane.max(1)).chain(empty);
     let result = pack(streams, tail, (packer, frames), stored);
@@ -534,7 +536,7 @@ fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Resu
     Ok(if saves { (Packing::Zstd, smaller) } else { (Packing::Raw, stream) })
 }
 
-/// Returns meaningless bytes, about as many as the smallest form would have.
+/// Returns meaningless bytes of about the length that the smallest form would have.
 fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
     if let Some(constant) = constant(stream) {
         return Ok(constant);

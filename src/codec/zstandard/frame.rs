@@ -1,9 +1,9 @@
 //! Zstandard frames and their dictionaries (chapters 4.5, 5.3 and 5.5).
 //!
-//! A frame is checked before memory is taken for what it claims: it states its length, ends where
-//! the stored bytes end, has a window of at most 8 MiB, and is long enough for what it states.
-//! Contexts are created on first use and reused, one for each level. A dictionary is a table of a
-//! column; frames that need one do not name it, since the format names a table instead.
+//! A frame is checked before memory is allocated for its content: it must state its length, end
+//! where the stored bytes end, have a window of at most 8 MiB, and be long enough for the stated
+//! length. Contexts are created on first use and reused, one for each level. A dictionary is a
+//! table of a column; frames that need one do not name it, since the format names a table instead.
 
 use super::{check_zstd_dictionary, malformed_zstd_dictionary};
 use crate::codec::transform::Transform;
@@ -13,13 +13,13 @@ use std::sync::Arc;
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::{self, CCtx, CDict, CParameter, DCtx, DDict, SafeResult, Strategy};
 
-/// The level of the profile `bitshuffle-zstd`: beyond it, time grows faster than ratio.
+/// The level of the profile `bitshuffle-zstd`: at higher levels, time grows faster than the ratio.
 pub(super) const LEVEL: i32 = 9;
-/// The level of text with a dictionary. With level 5 texts are 3 % larger and compressing takes a
-/// fifth less time; with level 7 they are 1 % smaller, and it takes a tenth longer.
+/// The level of text with a dictionary. With level 5, text is 3 % larger and takes a fifth less
+/// time to compress; with level 7, it is 1 % smaller and takes a tenth longer.
 pub(super) const DICTIONARY_LEVEL: i32 = 6;
-/// The level of planes, which only the profile for the fewest bytes uses: the ratio of f0 is 4.36
-/// instead of 4.05 (residuals by bytes).
+/// The level of planes, which only the profile `small` uses: the ratio of f0 is 4.36 instead of
+/// 4.05 (byte planes of residuals).
 const PLANES_LEVEL: i32 = 19;
 const QUICK_LEVEL: i32 = 1;
 /// Selects entropy coding without matches: the fastest strategy, with parameters that find almost
@@ -50,7 +50,7 @@ impl Split {
     }
 }
 
-/// Memory and contexts that encoding frames reuses.
+/// Memory and contexts reused when encoding frames.
 #[derive(Default)]
 pub(crate) struct FrameEncodeScratch {
     pub(super) zstd: ZstdEncoder<LEVEL>,
@@ -62,11 +62,11 @@ pub(crate) struct FrameEncodeScratch {
     pub(super) frame: Vec<u8>,
     pub(super) other: Vec<u8>,
     pub(super) candidate: Vec<u8>,
-    /// The split and the transform of planes that blocks are encoded with.
+    /// The split and the transform with which blocks are encoded as planes.
     pub(super) planned: Option<(Split, Transform)>,
 }
 
-/// Memory and contexts that decoding frames reuses.
+/// Memory and contexts reused when decoding frames.
 #[derive(Default)]
 pub(crate) struct FrameScratch {
     pub(super) zstd: ZstdDecoder,
@@ -163,7 +163,7 @@ fn malformed(what: &str) -> Error {
     Error::corrupt("R-5.5", format!("malformed Zstandard frame: {what}"))
 }
 
-/// Checks of a frame whose content has `raw_bytes`, except that it decodes.
+/// Checks for a frame whose content has `raw_bytes` bytes, without decoding it.
 pub(super) fn check_frame(raw_bytes: usize, stored: &[u8]) -> Result<()> {
     if !stored.starts_with(&MAGIC) {
         return Err(malformed("it does not begin with the magic number"));
@@ -178,7 +178,7 @@ pub(super) fn check_frame(raw_bytes: usize, stored: &[u8]) -> Result<()> {
     if window > MAX_WINDOW {
         return Err(malformed("it has a window of more than 8 MiB"));
     }
-    // a block takes at least 4 stored bytes and gives at most 128 KiB
+    // a block takes at least 4 stored bytes and decodes to at most 128 KiB
     if raw_bytes.div_ceil(128 << 10) > stored.len() / 4 {
         return Err(malformed(&format!("{} bytes cannot decode to {}", stored.len(), raw_bytes)));
     }
@@ -190,8 +190,8 @@ pub(super) fn check_frame(raw_bytes: usize, stored: &[u8]) -> Result<()> {
     }
 }
 
-/// The maximum window that RFC 8878 asks decoders for. The window of a single segment is its
-/// content.
+/// The maximum window, which RFC 8878 recommends that decoders support. The window of a single
+/// segment is its content.
 const MAX_WINDOW: u64 = 8 << 20;
 
 /// Returns the window that a frame states (RFC 8878, 3.1.1.1.2); `None` for a single segment.
@@ -215,7 +215,7 @@ impl ZstdDictionary {
     pub(crate) fn new(body: Vec<u8>) -> Result<Self> {
         check_zstd_dictionary(&body)?;
         let prepared = DDict::try_create(&body).ok_or_else(|| {
-            // libzstd does not tell whether memory was the reason
+            // libzstd does not say whether lack of memory was the reason
             let has_memory =
                 Vec::<u8>::new().try_reserve_exact(body.len().saturating_add(DICTIONARY_DECODER_BYTES)).is_ok();
             if has_memory { malformed_zstd_dictionary("its entropy tables are malformed") } else { no_memory() }
@@ -248,14 +248,15 @@ impl ZstdEncoderDictionary {
     }
 }
 
-/// The approximate bytes that libzstd takes to decode with a dictionary, besides the dictionary.
+/// The approximate memory that libzstd needs to decode with a dictionary, besides the dictionary
+/// itself.
 const DICTIONARY_DECODER_BYTES: usize = 32 << 10;
 
 fn no_memory() -> Error {
     Error::over_limit("memory for a dictionary cannot be allocated")
 }
 
-/// The maximum bytes of a part that is encoded with a dictionary. Longer parts hardly gain.
+/// The maximum size of a part that is encoded with a dictionary. Longer parts hardly benefit.
 pub(super) const MAX_BYTES: usize = 256 << 10;
 /// The length of the samples that the trainer chooses from.
 const TRAINING_SAMPLE_BYTES: usize = 2048;
@@ -263,8 +264,8 @@ const TRAINING_SAMPLE_BYTES: usize = 2048;
 const HOLDOUT_INTERVAL: usize = 8;
 
 /// Trains a dictionary of at most `max_bytes` on the first `training_bytes` of the parts that would
-/// be encoded with it. Returns `None` if the parts have less than half of that, or if the
-/// dictionary would save too little.
+/// be encoded with it. Returns `None` if the parts give less than half as many training bytes, or
+/// if the dictionary would save too little.
 ///
 /// The trainer is `ZDICT_trainFromBuffer` of libzstd.
 pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, max_bytes: usize) -> Option<Vec<u8>> {
@@ -292,7 +293,7 @@ pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, max_bytes: usize) ->
         return None; // noise, such as images
     }
     if bytes_without < holdout.len() / 32 {
-        return None; // repetitions within each chunk, which leave nothing to save
+        return None; // repetitions within each chunk leave nothing to save
     }
     let mut body = Vec::with_capacity(max_bytes);
     zstd_safe::train_from_buffer(&mut body, &training, &lengths).ok()?;

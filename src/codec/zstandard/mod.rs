@@ -1,8 +1,8 @@
 //! Encodings that use Zstandard (chapters 5.3 to 5.5 and 5.10).
 //!
 //! `frame.rs` has frames and Zstandard dictionaries, `blocks.rs` the encodings. In a build without
-//! the feature `zstd`, `absent.rs` replaces both: the encodings are known, and refused. How a
-//! dictionary begins is checked in every build.
+//! the feature `zstd`, `absent.rs` replaces both: the encodings are known, and refused. The start
+//! of a dictionary is checked in every build.
 
 #[cfg(not(feature = "zstd"))]
 mod absent;
@@ -29,7 +29,7 @@ use crate::{Error, Result};
 
 /// The magic number of a dictionary (RFC 8878, 5).
 const ZSTD_DICTIONARY_MAGIC: [u8; 4] = 0xEC30_A437_u32.to_le_bytes();
-/// The bytes of magic number and id.
+/// The size of the magic number and the id in bytes.
 const ZSTD_DICTIONARY_HEADER_BYTES: usize = 8;
 
 /// Checks the start of a dictionary, as far as that is possible without Zstandard.

@@ -65,7 +65,7 @@ fn parts_have_the_lengths_that_their_samples_need_and_no_others() {
     }
 }
 
-/// Returns the shape part of one sample: its end, then one extent after the other.
+/// Returns the shape part of one sample: its end, then its extents.
 fn one_sample(count: u32, extents: &[u32]) -> Vec<u8> {
     [count].iter().chain(extents).flat_map(|number| number.to_le_bytes()).collect()
 }

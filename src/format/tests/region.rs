@@ -6,9 +6,9 @@ use crate::{ErrorKind, limits};
 
 #[test]
 fn bodies_end_at_the_limit_of_their_kind() {
-    let header = RegionHeader::new(RegionKind::Header, FILE, 0, b"body").expect("a header");
+    let header = RegionHeader::new(RegionKind::FileHeader, FILE, 0, b"body").expect("a header");
     let kinds = [
-        (RegionKind::Header, limits::SCHEMA_BYTES),
+        (RegionKind::FileHeader, limits::SCHEMA_BYTES),
         (RegionKind::Chunk, limits::CHUNK_BYTES),
         (RegionKind::Table, limits::TABLE_BYTES),
         (RegionKind::IndexPage, limits::INDEX_PAGE_BYTES),
@@ -28,9 +28,9 @@ fn bodies_end_at_the_limit_of_their_kind() {
 
 #[test]
 fn regions_have_the_names_of_the_specification() {
-    use RegionKind::{Chunk, Footer, Header, IndexPage, Table, Trailer};
-    let names = [Header, Chunk, Table, IndexPage, Footer, Trailer].map(RegionKind::name);
-    assert_eq!(names, ["header", "chunk", "table", "index page", "footer", "trailer"]);
+    use RegionKind::{Chunk, FileHeader, Footer, IndexPage, Table, Trailer};
+    let names = [FileHeader, Chunk, Table, IndexPage, Footer, Trailer].map(RegionKind::name);
+    assert_eq!(names, ["file header", "chunk", "table", "index page", "footer", "trailer"]);
     assert_eq!(IndexPage.to_string(), "index page");
 }
 

@@ -1,11 +1,11 @@
 //! Decodes dictionaries, runs and list views to plain values and lists, in bounded memory.
 //!
-//! A short encoded array can expand to a very long one. So its decoded bytes are counted before
+//! A short encoded array can expand to a very long one. So the decoded size is computed before
 //! anything is allocated. Record batches are cut into [slices](Slices) of about 2 MiB of decoded
 //! rows. A single row that decodes to more bytes than a sample can have is refused.
 //!
 //! `arrow_select::take` would gather values like [`by_index`], but its crate is compiled without
-//! optimisation, because an optimised build takes minutes.
+//! optimization, because an optimized build takes minutes.
 
 use super::elements::plain_bytes;
 use crate::format::content::product_of_extents;
@@ -50,9 +50,9 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, RowError> {
     }
 }
 
-/// Returns a field of an array of structs, in the encoding of the structs. Decoding the structs for
-/// each field would take time quadratic in the number of fields. Rows that are null only because
-/// their struct is null may have any value. Returns `None` if there is no such field.
+/// Returns a field of an array of structs, encoded like the structs. Decoding the structs for each
+/// field would take time quadratic in the number of fields. Rows that are null only because their
+/// struct is null may have any value. Returns `None` if there is no such field.
 pub(super) fn field_of(array: &ArrayRef, child: usize) -> Option<ArrayRef> {
     match array.data_type() {
         DataType::Dictionary(..) => {
@@ -108,8 +108,8 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
         .map_err(|error| failed(array, &error))
 }
 
-/// Returns the values at these indices, null where `nulls` is. `array` is the encoded array, for
-/// errors.
+/// Returns the values at these indices, with nulls where `nulls` has them. `array` is the encoded
+/// array, for errors.
 pub(super) fn by_index(
     array: &ArrayRef,
     values: &ArrayRef,
@@ -130,8 +130,7 @@ pub(super) fn by_index(
     by_range(array, values, indices.iter().enumerate().map(|(row, &i)| is_valid(row).then(|| one(i))))
 }
 
-/// Returns texts by index. Returns `None` if their offset type cannot address the total number of
-/// bytes.
+/// Returns strings by index. Returns `None` if their total size exceeds their offset type.
 fn texts_by_index<T: ByteArrayType>(
     values: &GenericByteArray<T>,
     indices: &[usize],
@@ -154,8 +153,8 @@ fn texts_by_index<T: ByteArrayType>(
     Ok(Some(Arc::new(gathered.finish())))
 }
 
-/// Returns numbers by index, null where `nulls` is. Returns `None` for other types, and if any
-/// value is null.
+/// Returns numbers by index, with nulls where `nulls` has them. Returns `None` for other types, and
+/// if any value is null.
 fn numbers_by_index(values: &ArrayRef, indices: &[usize], nulls: Option<&NullBuffer>) -> Option<ArrayRef> {
     let width = values.data_type().primitive_width().filter(|_| values.null_count() == 0)?;
     let bytes = plain_bytes(values, width)?;
@@ -178,8 +177,8 @@ fn numbers_by_index(values: &ArrayRef, indices: &[usize], nulls: Option<&NullBuf
     Some(make_array(data.add_buffer(buffer).build().ok()?))
 }
 
-/// Concatenates these ranges of values, with a null for each `None`. Adjacent ranges are copied at
-/// once.
+/// Concatenates these ranges of values, with a null for each `None`. Adjacent ranges are copied
+/// together.
 fn by_range(
     array: &ArrayRef,
     values: &ArrayRef,
@@ -240,7 +239,8 @@ impl<'a> AnyList<'a> {
         }
     }
 
-    /// Returns the array as lists of the level stated by the schema.
+    /// Returns the array as lists. Refuses an array that does not match the level stated by the
+    /// schema.
     pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, RowError> {
         let mismatch =
             || RowError::from(format!("a batch has type {}, which contradicts its schema", array.data_type()));
@@ -295,14 +295,14 @@ impl<'a> AnyList<'a> {
             Self::Fixed(_, length) => i.checked_mul(*length),
             Self::Map(map, _) => map.value_offsets().get(i).and_then(|&offset| usize::try_from(offset).ok()),
         };
-        start.unwrap_or(0) // offsets are not negative, and there is one more than lists
+        start.unwrap_or(0) // offsets are not negative, and there is one more offset than lists
     }
 }
 
-/// The minimum bytes of a row of any type except null.
+/// The minimum size of a row in bytes, for any type except null.
 const MIN_ROW_BYTES: usize = 4;
 /// The maximum number of bytes that are decoded at once: the maximum size of a sample.
-const MAX_BYTES: usize = limits::CHUNK_BYTES as usize; // exact: it has at least 32 bits
+const MAX_BYTES: usize = limits::CHUNK_BYTES as usize; // exact: `usize` has at least 32 bits
 
 /// Returns whether arrays of a type can take more memory after decoding.
 fn is_encoded(data_type: &DataType) -> bool {
@@ -326,8 +326,8 @@ pub(super) fn check_rows(array: &ArrayRef, ranges: impl Iterator<Item = Range<us
     check_bytes(sum(ranges, MAX_BYTES, bytes))
 }
 
-/// Refuses more bytes than a sample or the memory can hold. Several samples are decoded together
-/// only if they take fewer bytes, so the first sample is at fault.
+/// Refuses a size that exceeds the limit of a sample or the available memory. Several samples are
+/// decoded together only if their total is below that, so the first sample is at fault.
 fn check_bytes(bytes: usize) -> Result<(), RowError> {
     let has_memory = || Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if bytes <= MAX_BYTES && has_memory() {
@@ -337,8 +337,8 @@ fn check_bytes(bytes: usize) -> Result<(), RowError> {
     Err(RowError::at(0, message))
 }
 
-/// Returns the decoded bytes of some rows, or any number above `limit` if they exceed it. Offsets
-/// and bitmaps do not count.
+/// Returns the decoded size of some rows in bytes, or any number above `limit` if it exceeds
+/// `limit`. Offsets and bitmaps are not counted.
 fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     match array.data_type() {
         DataType::Utf8 => text_bytes(array.as_string::<i32>(), &rows),
@@ -374,7 +374,7 @@ fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     }
 }
 
-/// Adds numbers until the sum exceeds `limit`. `bytes` receives the rest of the limit.
+/// Adds numbers until the sum exceeds `limit`. `bytes` receives the remaining limit.
 fn sum<T>(all: impl Iterator<Item = T>, limit: usize, bytes: impl Fn(T, usize) -> usize) -> usize {
     let mut total = 0_usize;
     for one in all {
@@ -421,14 +421,14 @@ fn run_bytes<R: RunEndIndexType>(array: &ArrayRef, rows: &Range<usize>, limit: u
     sum(used, limit, |(run, length), limit| decoded_bytes(runs.values(), one(run), limit).saturating_mul(length))
 }
 
-/// Returns the bytes of the members of lists, at least one for each.
+/// Returns the size of the members of lists in bytes, or their number if that is larger.
 fn list_bytes(array: &ArrayRef, rows: &Range<usize>, limit: usize) -> usize {
     let Ok(list) = AnyList::from_array(array) else { return 0 };
     let members = list.start(rows.start)..list.start(rows.end);
     members.len().max(decoded_bytes(list.values(), members, limit))
 }
 
-/// Returns the bytes of the members of list views, at least one for each.
+/// Returns the size of the members of list views in bytes, or their number if that is larger.
 fn list_view_bytes<O: OffsetSizeTrait>(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     let Some(views) = array.as_list_view_opt::<O>() else { return 0 };
     let view = |row: usize| Some((views.offsets().get(row)?.as_usize(), views.sizes().get(row)?.as_usize()));
@@ -442,10 +442,10 @@ fn one(i: usize) -> Range<usize> {
     i..i.saturating_add(1)
 }
 
-/// The approximate bytes of rows that are converted at a time; at least one row is. With this size,
+/// The approximate size in bytes of a slice of rows. A slice has at least one row. With this size,
 /// the buffers of a decoder stay in the processor's cache, and the allocator reuses their memory.
 pub(in crate::import) const SLICE_BYTES: usize = 2 << 20;
-/// The additional bytes for each sample of a column while a slice is converted.
+/// The overhead per sample and column, in bytes, while a slice is converted.
 const SAMPLE_OVERHEAD_BYTES: usize = 64;
 
 /// A record batch in slices of consecutive rows.
@@ -454,14 +454,14 @@ pub(super) struct Slices {
     /// The columns that may take more memory after decoding.
     encoded: Vec<ArrayRef>,
     next: usize,
-    /// The rows of the next slice, before they are found too large.
+    /// The number of rows to try for the next slice.
     step: usize,
     max_rows: usize,
 }
 
 impl Slices {
-    /// Starts at the first row of a batch. `added_bytes` are the bytes of a row that the batch does
-    /// not contain.
+    /// Starts at the first row of a batch. `added_bytes` is the size per row of fields that the
+    /// batch lacks.
     pub(super) fn of(batch: RecordBatch, added_bytes: usize) -> Self {
         let max_rows = rows_per_slice(&batch, added_bytes).max(1);
         let encoded = batch.columns().iter().filter(|array| is_encoded(array.data_type())).cloned().collect();

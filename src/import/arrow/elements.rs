@@ -1,8 +1,8 @@
 //! Converts the elements of arrays to the values that a file stores.
 //!
 //! Most Arrow buffers already hold these values, and are shared. The others are converted exactly
-//! or refused: bools, 32-bit dates, decimals (unscaled integers whose width depends on the
-//! precision only), intervals, and integers that are declared narrower than Parquet stores them.
+//! or refused: bools, 32-bit dates, decimals (unscaled integers whose width depends only on the
+//! precision), intervals, and integers that are declared narrower than Parquet stores them.
 //!
 //! INT96 timestamps of Parquet are 8 bytes of nanoseconds within a day, followed by 4 bytes of the
 //! Julian day. Spark counts microseconds from Julian day 0 in 64 bits before it splits them. After
@@ -11,8 +11,9 @@
 //! (`int96_from_spark.parquet` of Apache's parquet-testing has one).
 //!
 //! Intervals of Parquet are months, days and milliseconds, each a little-endian number of 32 bits.
-//! Arrow's library writes signed numbers, and its schema says which of them it left out. Intervals
-//! without an Arrow schema are unsigned, and are stored as months, days and nanoseconds.
+//! Arrow's library writes signed numbers, and the embedded Arrow schema says which of the three it
+//! omits. Intervals without an Arrow schema are unsigned, and are stored as months, days and
+//! nanoseconds.
 
 use super::types::element;
 use crate::DType;
@@ -26,7 +27,7 @@ use arrow_buffer::{ArrowNativeType, Buffer, i256};
 use arrow_schema::{DataType, IntervalUnit};
 use std::result::Result;
 
-/// The bytes of an INT96 timestamp, and of an interval of Parquet.
+/// The size in bytes of a Parquet INT96 timestamp, and of a Parquet interval.
 pub(in crate::import) const INT96_BYTES: usize = 12;
 
 /// The reason why an array cannot be stored, and the element at fault.
@@ -45,7 +46,7 @@ impl Refusal {
 
 /// The elements of an array.
 pub(super) enum Values {
-    /// As a file stores them.
+    /// In the form in which a file stores them.
     Plain(Buffer),
     /// Nanoseconds since 1970, for timestamps whose unit depends on all of them.
     Instants(Vec<i128>),
@@ -92,7 +93,7 @@ pub(super) fn plain_bytes(array: &ArrayRef, width: usize) -> Option<Buffer> {
     let start = data.offset().checked_mul(width)?;
     let length = data.len().checked_mul(width)?;
     let buffer = data.buffers().first()?;
-    buffer.get(start..start.checked_add(length)?)?; // in bounds
+    buffer.get(start..start.checked_add(length)?)?; // fails if out of bounds
     Some(buffer.slice_with_length(start, length))
 }
 
@@ -239,7 +240,7 @@ fn all_parts([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 8]; 3], Str
     if let Some(number) = [months, days].into_iter().find(|&number| i32::try_from(number).is_err()) {
         return Err(format!("an interval of {number} months or days, but Arrow's maximum is {}", i32::MAX));
     }
-    // no overflow: less than 2^52
+    // no overflow: the product is below 2^52
     let parts = [months.into(), days.into(), i64::from(milliseconds) * 1_000_000];
     Ok(parts.map(i64::to_ne_bytes))
 }
@@ -251,7 +252,7 @@ fn nanoseconds(value: [u8; INT96_BYTES]) -> i128 {
     const SPARK_WRAPS_AT: i128 = 1_000 << 64;
     let [a, b, c, d, e, f, g, h, day @ ..] = value;
     let (day, in_day) = (i32::from_le_bytes(day), i64::from_le_bytes([a, b, c, d, e, f, g, h]));
-    // no overflow: about 2^31 * 2^47
+    // no overflow: the magnitude is at most about 2^31 * 2^47
     let nanoseconds = (i128::from(day) - JULIAN_DAY_OF_1970) * DAY + i128::from(in_day);
     let has_wrapped = day < 0 && in_day <= 0 && nanoseconds < i128::from(i64::MIN) * 1_000;
     if has_wrapped { nanoseconds + SPARK_WRAPS_AT } else { nanoseconds }

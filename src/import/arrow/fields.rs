@@ -28,7 +28,7 @@ pub(super) struct FieldPath<'a> {
     /// The remaining steps, if the path enters lists.
     steps: Vec<Step>,
     levels: Vec<ListLevel>,
-    /// Whether the outermost list, or a struct around it, is nullable.
+    /// Whether the outermost list or an enclosing struct is nullable.
     nullable: bool,
     in_struct: bool,
     /// The outermost of the lists directly around the field, without structs in between.
@@ -47,8 +47,9 @@ pub(super) fn check_columns(schema: &Schema) -> crate::Result<()> {
     Err(Error::bad_input(format!("the schema has too many columns: their names and types take {bytes} bytes")))
 }
 
-/// Returns the approximate bytes of the columns of a field, whose enclosing name has `outer` bytes.
-/// The recursion is bounded, because every reader bounds the depth of schemas.
+/// Returns the approximate size of the columns of a field in bytes. The name of the enclosing
+/// struct has `outer` bytes. The recursion is bounded, because every reader bounds the depth of
+/// schemas.
 fn column_bytes(field: &Field, outer: usize) -> usize {
     /// Per-column overhead besides the name, which is stored twice.
     const COLUMN_BYTES: usize = 512;
@@ -130,7 +131,7 @@ impl<'a> FieldPath<'a> {
         *nullable |= is_null(field.data_type());
         let kind = kind_of(field, !self.levels.is_empty(), self.list.and_then(marked_type));
         let mut column = self.input_column(kind, metadata::of_column(field, self.list));
-        // a tensor of bools without elements would be taken for a struct
+        // a tensor of bools without elements would be mistaken for a struct
         if self.in_struct && !column.kind.as_ref().is_ok_and(ColumnKind::is_like_struct_nulls) {
             column.metadata.insert(path::KEY.to_owned(), self.path);
         }
@@ -179,10 +180,10 @@ fn is_nested(field: &Field) -> bool {
     matches!(data_type, DataType::Map(..)) || members(data_type).is_some_and(is_not_element)
 }
 
-/// Returns the schema with unique names: no two fields of a struct share a name, and no two
-/// columns. A second field `a` becomes `a#2`, and a field without a name becomes `#1`. If both a
-/// column `a.b` and a field `b` of a struct `a` exist, the second is renamed in the same way. The
-/// metadata record the original name. Of the [`MARKS`] of fields, only `own_marks` remain.
+/// Returns the schema with unique names: no two fields of a struct and no two columns share a name.
+/// A second field `a` becomes `a#2`, and a field without a name becomes `#1`. If both a column
+/// `a.b` and a field `b` of a struct `a` exist, the second is renamed in the same way. The metadata
+/// records the original name. Fields retain only those [`MARKS`] that are in `own_marks`.
 pub(super) fn with_distinct_names(schema: &Schema, own_marks: &[&str]) -> Schema {
     let mut columns = ColumnNames { own_marks, ..ColumnNames::default() };
     schema.fields().iter().for_each(|field| columns.collect(field, ""));
@@ -201,7 +202,7 @@ struct ColumnNames<'a> {
 }
 
 impl ColumnNames<'_> {
-    /// Collects the names of the columns of a field. `outer` is the name of the struct around it.
+    /// Collects the names of the columns of a field. `outer` is the name of the enclosing struct.
     fn collect(&mut self, field: &Field, outer: &str) {
         let name = joined(outer, field.name());
         match inner_fields(field.data_type()) {
@@ -211,8 +212,8 @@ impl ColumnNames<'_> {
         }
     }
 
-    /// Gives the fields of a struct or schema unique names. `outer` is the name of the struct, with
-    /// the names of the structs around it.
+    /// Gives the fields of a struct or schema unique names. `outer` is the dotted name of the
+    /// struct, including its enclosing structs.
     fn rename_fields(&mut self, fields: &Fields, outer: Option<&str>) -> Fields {
         let around = outer.unwrap_or_default();
         let known: HashSet<&str> = fields.iter().map(|field| field.name().as_str()).collect();
@@ -237,7 +238,7 @@ impl ColumnNames<'_> {
                     is_free && !known.contains(name.as_str()) && taken.insert(name.clone())
                 });
                 *number = free.as_ref().map_or(*number, |(number, _)| *number);
-                new = free.map(|(_, name)| name); // only finitely many are taken
+                new = free.map(|(_, name)| name); // always found: only finitely many names are taken
             }
             let column = joined(around, new.as_deref().unwrap_or(name));
             if is_column {

@@ -3,7 +3,7 @@
 //! The decoder allocates as much memory as a message claims, and aborts the process if that fails.
 //! So every claim is compared with the bytes in the file before the decoder sees it: offsets and
 //! lengths, row counts, and the decompressed sizes of buffers, which the codec bounds by a ratio.
-//! The same check collects row counts and null counts, which spare later passes.
+//! The same check collects row counts and null counts, which can make later passes unnecessary.
 
 use super::paths::{ColumnPath, FieldListing, SchemaOrder};
 use super::records::{ArrowSource, CatchPanic, RecordBatches, Records, malformed};
@@ -47,7 +47,7 @@ pub(in crate::import) fn open_stream(file: &Arc<InputFile>, accepted: &str) -> R
     ipc.into_source(schema)
 }
 
-/// A file of Arrow's IPC format.
+/// A file in Arrow's IPC format.
 pub(in crate::import) struct Ipc {
     file: Arc<InputFile>,
     stats: IpcStats,
@@ -74,13 +74,13 @@ impl Ipc {
         })
     }
 
-    /// Adds the column to an error of the decoder, which does not name it. The column is found by
-    /// bisection: it fails even if decoded on its own.
+    /// Adds the column to an error of the decoder, which does not name the column. Bisection finds
+    /// it, because the column fails even if decoded on its own.
     fn with_failing_column(&self, mut fields: &[usize], error: Error) -> Error {
         let fails =
             |fields: &[usize]| self.batches(fields).is_ok_and(|mut batches| batches.any(|batch| batch.is_err()));
         if fails(&[]) {
-            return error; // independent of columns
+            return error; // the error does not depend on columns
         }
         while let (true, Some((half, rest))) = (fields.len() > 1, fields.split_at_checked(fields.len() / 2)) {
             fields = if fails(half) { half } else { rest };
@@ -133,8 +133,8 @@ impl Records for Ipc {
     }
 }
 
-/// The maximum number of decompressed bytes for each compressed byte: an RLE block of Zstandard has
-/// 4 bytes and expands to 128 KiB.
+/// The maximum number of decompressed bytes per compressed byte: an RLE block of Zstandard has 4
+/// bytes and expands to 128 KiB.
 const MAX_ZSTD_RATIO: u64 = 32 << 10;
 const MAX_LZ4_RATIO: u64 = 255;
 /// The maximum number of rows of a batch that take no bytes, such as nulls and runs.
@@ -144,7 +144,8 @@ const MAX_EMPTY_ROWS: u64 = 1 << 24;
 #[derive(Default)]
 struct IpcStats {
     rows: u64,
-    /// Whether any batch has a null in a field, in the order of its messages: depth first.
+    /// For each field, whether any batch has a null in it. Fields are in depth-first order, as in
+    /// messages.
     nulls: Vec<bool>,
     /// Whether any dictionary has a null among its values.
     null_values: bool,
@@ -153,7 +154,7 @@ struct IpcStats {
 }
 
 impl IpcStats {
-    /// Adds a batch whose buffers have this number of decompressed bytes.
+    /// Adds a batch whose buffers decompress to this number of bytes.
     fn add(&mut self, batch: &RecordBatch, bytes: u64) -> Result<()> {
         let max_rows = bytes.saturating_mul(8).max(MAX_EMPTY_ROWS);
         let length = u64::try_from(batch.length()).ok().filter(|&length| length <= max_rows);
@@ -174,13 +175,13 @@ impl IpcStats {
     }
 }
 
-/// Returns whether each field of a batch has nulls.
+/// Returns, for each field of a batch, whether it has nulls.
 fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'a> {
     batch.nodes().into_iter().flatten().map(|node| node.null_count() != 0)
 }
 
-/// Checks a file by the blocks in its footer, and returns its schema. The decoder would read all
-/// dictionaries before it returns the schema.
+/// Checks the blocks listed in the footer of a file, and returns its schema. The decoder would read
+/// all dictionaries before it returns the schema.
 fn check_file(file: &InputFile) -> Result<(IpcStats, SchemaRef)> {
     let mut bytes = Bytes::open(file)?;
     let trailer = bytes.read(bytes.length.saturating_sub(10), 10)?;
@@ -361,7 +362,7 @@ impl<'a> Bytes<'a> {
     }
 
     /// Checks that buffers lie in the body without overlap, and that compressed buffers claim a
-    /// plausible length. Returns the total decompressed length, for which there is memory.
+    /// plausible length. Returns the total decompressed length, which fits in memory.
     fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<u64> {
         let ratio = batch.compression().map(|compression| match compression.codec() {
             CompressionType::ZSTD => MAX_ZSTD_RATIO,
@@ -394,14 +395,14 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Refuses more bytes than the available memory, for which the decoder would abort the process.
+/// Refuses a size that exceeds the available memory, because the decoder would abort the process.
 fn check_memory(bytes: u64) -> Result<()> {
     let reserved = usize::try_from(bytes).is_ok_and(|bytes| Vec::<u8>::new().try_reserve_exact(bytes).is_ok());
     if reserved { Ok(()) } else { Err(malformed_ipc(&format!("buffers of {bytes} bytes do not fit in memory"))) }
 }
 
 /// Returns the claimed decompressed length. Refuses a claim that `length` compressed bytes cannot
-/// reach.
+/// expand to.
 fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<u64> {
     const NOT_COMPRESSED: i64 = -1;
     let claim = claim.try_into().map(i64::from_le_bytes).map_err(|_| cut_off())?;

@@ -1,8 +1,8 @@
 //! The metadata of columns and files, and the source schema that is saved for an export.
 //!
-//! Metadata of the input are copied, except keys that describe the source's layout or that the
-//! importer itself defines. Entries over a limit of the format are dropped and listed. The saved
-//! schema repeats only what a column's own metadata do not say.
+//! Metadata of the input is copied, except keys that describe the source's layout or that the
+//! importer itself defines. Entries that exceed a limit of the format are dropped and listed. The
+//! saved schema repeats only what a column's own metadata does not say.
 
 use super::types::{ENCRYPTED, INT96, decoded, dim_names, element_type, expressed_by_shape, is_nullable};
 use crate::format::path;
@@ -54,7 +54,7 @@ pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
 }
 
 /// Returns the metadata of the file. `saved` is its schema, which may exceed the limit of the
-/// format until the fields without columns are removed from it. `dropped` are the keys that the
+/// format until the fields without columns are removed from it. `dropped` has the keys that the
 /// reader of the file has dropped.
 pub(super) fn of_file(schema: &Schema, saved: Option<String>, dropped: &[String]) -> Metadata {
     let own = schema.metadata().iter();
@@ -82,11 +82,11 @@ fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dr
     metadata
 }
 
-/// The maximum bytes of dictionary values that are saved.
+/// The maximum size of saved dictionary values, in bytes.
 const MAX_DICTIONARY_BYTES: usize = 64 << 10;
 
-/// Returns the schema in the form of a metadata value. `first_batch` reads the first batch with
-/// only these fields.
+/// Returns the schema in the form of a metadata value. `first_batch` reads the first batch,
+/// restricted to the given fields.
 pub(super) fn saved_schema_of(
     schema: &Schema,
     first_batch: impl FnOnce(&[usize]) -> Option<RecordBatch>,
@@ -100,7 +100,7 @@ pub(super) fn saved_schema_of(
 }
 
 /// Returns a field with the metadata to save. `array` has samples of the field. Long metadata of a
-/// column are not saved twice.
+/// column is not saved twice.
 fn preserved(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
     let is_column = may_be_column && !matches!(decoded(field.data_type()), DataType::Struct(_));
     let own = |(key, value): &(&String, &String)| {
@@ -141,7 +141,7 @@ fn list_members(lists: &ArrayRef) -> Option<ArrayRef> {
     })
 }
 
-/// Returns the texts or integers of a dictionary as a JSON array, if it is small and has no null.
+/// Returns the strings or integers of a dictionary as a JSON array, if it is small and has no null.
 fn dictionary_values(array: &ArrayRef) -> Option<String> {
     let values = array.as_any_dictionary_opt()?.values();
     if values.null_count() > 0 || values.get_array_memory_size() > 2 * MAX_DICTIONARY_BYTES {

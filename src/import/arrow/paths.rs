@@ -23,7 +23,7 @@ pub(in crate::import) enum Step {
 pub(in crate::import) struct ColumnPath {
     /// The field of the schema, followed by fields of structs.
     pub fields: Vec<usize>,
-    /// The steps from the first list on, if the column is inside lists.
+    /// The steps from the first list onward, if the column is inside lists.
     pub steps: Vec<Step>,
     /// Whether the path ends at a struct. Only the nulls of this struct are stored.
     pub is_struct: bool,
@@ -39,17 +39,17 @@ impl ColumnPath {
     }
 }
 
-/// The fields that a file lists.
+/// Which fields a file lists.
 #[derive(Clone, Copy)]
 pub(in crate::import) enum FieldListing {
-    /// Fields without fields inside (Parquet).
+    /// Only fields without inner fields (Parquet).
     #[cfg(feature = "parquet")]
     Leaves,
     /// All fields. A struct or list precedes its contents (Arrow IPC).
     Nodes,
 }
 
-/// The positions of the fields of a schema in such a list.
+/// Maps the fields of a schema to their positions in a file's list.
 #[derive(Default)]
 pub(in crate::import) struct SchemaOrder {
     fields: Vec<FieldRange>,
@@ -57,7 +57,7 @@ pub(in crate::import) struct SchemaOrder {
     pub count: usize,
 }
 
-/// A field in such a list.
+/// A field of the schema, and its positions in the list.
 struct FieldRange {
     /// The positions of the field, and of all fields inside it.
     range: Range<usize>,
@@ -88,12 +88,12 @@ impl SchemaOrder {
 }
 
 impl FieldRange {
-    /// Makes the next field of a list, which has `count` positions before it. The recursion is as
-    /// deep as the schema, which the decoder has bounded.
+    /// Makes the next field of a list. `count` positions precede it. The recursion is as deep as
+    /// the schema, which the decoder has bounded.
     fn of(data_type: &DataType, listing: FieldListing, count: &mut usize) -> Self {
         let start = *count;
         let mut of_all = |types: &mut dyn Iterator<Item = &DataType>| -> Vec<Self> {
-            *count += listing.own(); // no overflow: fields in memory
+            *count += listing.own(); // no overflow: all fields are in memory
             types.map(|data_type| Self::of(data_type, listing, count)).collect()
         };
         let inside = match data_type {
@@ -121,7 +121,7 @@ impl FieldRange {
 }
 
 impl FieldListing {
-    /// Returns the number of positions that a field takes itself, if it has others inside.
+    /// Returns the number of positions that a field with inner fields takes itself.
     fn own(self) -> usize {
         usize::from(matches!(self, Self::Nodes))
     }

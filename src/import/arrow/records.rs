@@ -2,9 +2,9 @@
 //! already has, see [`memory`](crate::import::run::memory).
 //!
 //! [`ArrowSource`] turns the fields of a schema into columns, and record batches into rows, one
-//! slice of about 2 MiB at a time. If inputs differ a little, it first converts each batch to the
-//! unified fields of all inputs. If a file states that a column has no nulls, a pass records nulls
-//! that it finds nevertheless.
+//! slice of about 2 MiB at a time. If inputs differ slightly, it first converts each batch to the
+//! unified fields of all inputs. If a file states that a column has no nulls, a pass records any
+//! nulls that it finds nevertheless.
 
 use super::decode::Slices;
 use super::fields::with_distinct_names;
@@ -47,8 +47,8 @@ pub(in crate::import) trait Records {
         self.record_batches(fields, PassRows::All).ok()?.next()?.ok() // the passes report errors
     }
 
-    /// Returns whether the struct at the end of a path may be null, or members of lists at its end.
-    /// `false` is a claim of the file, known without reading rows.
+    /// Returns whether the struct or the list members at the end of a path may be null. `false` is
+    /// a claim of the file, known without reading rows.
     fn may_have_nulls(&self, _path: &ColumnPath) -> bool {
         true
     }
@@ -63,7 +63,7 @@ pub(in crate::import) trait Records {
         false
     }
 
-    /// Returns whether the schema belongs to the data, so that an export restores it.
+    /// Returns whether the tensilo file stores the schema, so that an export restores it.
     fn preserves_schema(&self) -> bool {
         true
     }
@@ -73,7 +73,7 @@ pub(in crate::import) trait Records {
         &[]
     }
 
-    /// Returns how the types of the schema are known.
+    /// Returns how the types of the schema were determined.
     fn type_origin(&self) -> TypeOrigin {
         TypeOrigin::Declared
     }
@@ -91,7 +91,7 @@ pub(in crate::import) struct ArrowSource<R> {
     same: Vec<bool>,
     columns: Vec<InputColumn>,
     paths: Vec<ColumnPath>,
-    /// The keys of metadata that the reader of the file has dropped.
+    /// The metadata keys that the reader of the file has dropped.
     dropped: Vec<String>,
     /// Computed on demand, because dictionaries are read from the first batch.
     metadata: OnceLock<Metadata>,
@@ -122,7 +122,7 @@ impl<R: Records> ArrowSource<R> {
         })
     }
 
-    /// Records keys of metadata that are no longer in the schema.
+    /// Records metadata keys that are no longer in the schema.
     pub(in crate::import) fn with_dropped(self, dropped: Vec<String>) -> Self {
         Self { dropped, ..self }
     }
@@ -168,7 +168,7 @@ impl<R: Records> RowSource for ArrowSource<R> {
             let (own, roots) = self.roots(fields);
             let adapted = catch_panic(|| {
                 let batch = self.records.first_batch(&own);
-                // even without rows, it has its dictionaries
+                // a batch without rows still has its dictionaries
                 batch.map(|batch| AdaptedBatch::of(&batch.slice(0, 0), &roots)).transpose()
             });
             Some(adapted.ok().flatten()?.batch)
@@ -324,7 +324,7 @@ struct RootField<'a> {
 }
 
 impl RootField<'_> {
-    /// Returns the approximate bytes of a row that are not in the records.
+    /// Returns the approximate size per row, in bytes, of what the records lack.
     fn added_bytes(&self) -> usize {
         if self.is_same { 0 } else { null_bytes(self.target) }
     }

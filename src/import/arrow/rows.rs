@@ -4,9 +4,9 @@
 //! column. [`locate`] follows it, and then the dimensions of the items, down to the elements. From
 //! offsets and validity alone, it finds for each item the range of its elements and the extents
 //! that the type leaves open. The first pass stops there and makes outlines. The second pass makes
-//! the elements contiguous, which needs no copy where they already are.
+//! the elements contiguous, and copies nothing where they already are.
 //!
-//! Lists of different lengths side by side do not form a tensor. Then outer dimensions become
+//! Sibling lists of different lengths do not form a tensor. In that case outer dimensions become
 //! lists, as few as possible. The first pass finds how many; the second gets the number in its
 //! request.
 
@@ -39,7 +39,7 @@ const MAX_EMPTY_MEMBERS: usize = 1 << 24;
 pub(super) struct ColumnItems {
     /// The kind of the items.
     kind: ColumnKind,
-    /// The lists around them.
+    /// The enclosing lists.
     lists: Vec<ListBuffer>,
     nulls: Option<NullBuffer>,
     items: Items,
@@ -141,7 +141,7 @@ impl ColumnItems {
                         ranges.filter(|(item, _)| self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*item)));
                     outline.instants = present
                         .flat_map(|(item, range)| {
-                            let row = row_of(item, &self.lists).unwrap_or(0); // an item is in a list
+                            let row = row_of(item, &self.lists).unwrap_or(0); // every item is in a list
                             found.get(range.clone()).unwrap_or(&[]).iter().map(move |instant| (*instant, row))
                         })
                         .collect();
@@ -152,9 +152,9 @@ impl ColumnItems {
         Ok(outline)
     }
 
-    /// Returns whether tensors that are not null have null elements.
+    /// Returns whether any tensor that is not null has a null element.
     fn has_null_elements(&self) -> bool {
-        // the nulls of scalars are null items
+        // a null scalar is a null item
         let is_scalar = self.kind.list_levels().is_empty() && !self.kind.variable_tensor;
         matches!(&self.items, Items::Tensors(tensors) if !is_scalar && tensors.has_nulls(self.nulls.as_ref()))
     }
@@ -233,13 +233,14 @@ impl ColumnItems {
     }
 }
 
-/// Returns timestamps in their unit.
+/// Converts timestamps to the unit of their column.
 fn in_units(instants: &[i128], unit: Option<TimeUnit>) -> Result<Buffer, Refusal> {
     let refused = |element, message| Refusal { element, message };
     let unit = unit.ok_or_else(|| refused(None, "INT96 timestamps in a column without a unit".to_owned()))?;
     let exact = instants.iter().enumerate().map(|(element, &instant)| {
         let expected = ArrowType::Timestamp(unit, None);
-        let text = || format!("the INT96 timestamp {instant} ns since 1970 is not exact in {expected}");
+        let text =
+            || format!("the INT96 timestamp {instant} ns since 1970 cannot be represented exactly as {expected}");
         in_unit(instant, unit).ok_or_else(|| refused(Some(element), text()))
     });
     Ok(Buffer::from_vec(exact.collect::<Result<Vec<i64>, _>>()?))
@@ -280,7 +281,7 @@ fn contiguous_bytes(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBy
     Some((values, item_bytes))
 }
 
-/// Returns the error of a batch that contradicts its schema.
+/// Returns the error about a batch that contradicts its schema.
 pub(super) fn schema_mismatch() -> RowError {
     RowError::from("the columns of a batch differ from its schema".to_owned())
 }
@@ -294,11 +295,12 @@ fn max_members(members: &ArrayRef) -> usize {
 /// An array, and the entries in it that belong to samples.
 struct ArrayCursor {
     array: ArrayRef,
-    /// The nulls of the structs around it.
+    /// The nulls of the enclosing structs.
     around: Option<NullBuffer>,
-    /// The nulls of the array and of the structs around it.
+    /// The nulls of the array and of the enclosing structs.
     nulls: Option<NullBuffer>,
-    /// Positions in the array, ascending; `None`: all. Members hidden by null lists are left out.
+    /// Positions in the array, ascending, or `None` for all. Members hidden by null lists are left
+    /// out.
     entries: Option<Vec<usize>>,
 }
 
@@ -378,7 +380,7 @@ impl ArrayCursor {
         let first = members.first().copied().unwrap_or(0);
         let end = members.last().map_or(first, |last| last.saturating_add(1));
         let array = decode(&checked_slice(list.values(), first..end)?)?;
-        members.iter_mut().for_each(|member| *member -= first); // they ascend
+        members.iter_mut().for_each(|member| *member -= first); // positions ascend, so `first` is the minimum
         let entries = (members.len() != array.len()).then_some(members);
         *self = Self { around: None, nulls: array.nulls().cloned(), array, entries };
         Ok(lists)
@@ -393,7 +395,7 @@ impl ArrayCursor {
         Ok(())
     }
 
-    /// Returns the entries as an array of their own, and their nulls.
+    /// Returns the entries as a separate array, and their nulls.
     fn items(&self) -> Result<(ArrayRef, Option<NullBuffer>), RowError> {
         let items = match &self.entries {
             None => self.array.clone(),
@@ -430,7 +432,7 @@ impl Tensors {
         present.any(|(_, range)| range.clone().any(|element| elements.is_null(element)))
     }
 
-    /// Returns the elements with additional nulls: those that belong to no item or to a null item.
+    /// Returns the elements. Elements that belong to no item or to a null item become null.
     fn with_nulls(&self, elements: &ArrayRef, is_null: impl Fn(usize) -> bool) -> Option<ArrayRef> {
         let mut present = vec![false; elements.len()];
         for (_, range) in self.ranges.iter().enumerate().filter(|(item, _)| !is_null(*item)) {
@@ -556,7 +558,7 @@ impl Walk<'_> {
         fits.ok_or_else(|| RowError::at(row, format!("a list of {first} elements is too long")).into())
     }
 
-    /// Returns the error of a row that is a tensor only from this dimension inward.
+    /// Returns the error about a row that is a tensor only from this dimension inward.
     fn nested(&self, dimension: usize, row: usize, message: String) -> NotTensors {
         let problem = RowError::at(row, message).with_advice([Advice::SkipColumns]);
         match self.kind.can_unfold(dimension) {

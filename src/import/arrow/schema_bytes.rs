@@ -1,12 +1,12 @@
 //! Repairs the bytes of an Arrow schema that its decoder would refuse.
 //!
 //! A schema is a flatbuffer: in the footer of an IPC file, in the first message of a stream, and in
-//! the metadata of a Parquet file. The decoder refuses the whole schema for two things that other
-//! readers accept: metadata that are not UTF-8, which pyarrow writes for pickled types, and
+//! the metadata of a Parquet file. The decoder refuses the whole schema because of two things that
+//! other readers accept: metadata that is not UTF-8, which pyarrow writes for pickled types, and
 //! integers of 128 bits, which polars writes.
 //!
-//! Both are changed in place, so that every offset stays valid. The bytes of a text that is not
-//! UTF-8 become [`FILLER`], by which the decoded schema shows what to drop. An integer of 128 bits
+//! Both are changed in place, so that every offset stays valid. The bytes of a string that is not
+//! UTF-8 become [`FILLER`], so that the decoded schema shows what to drop. An integer of 128 bits
 //! becomes a binary value of 16 bytes, which has the same buffers.
 
 use crate::bytes::le::u64_of;
@@ -21,10 +21,10 @@ use arrow_schema::{DataType, Field, FieldRef, Fields, Metadata, Schema};
 use flatbuffers::{InvalidFlatbuffer, Table, VOffsetT};
 use std::sync::Arc;
 
-/// Replaces each byte of a text that is not UTF-8. No real text consists only of this control
+/// Replaces each byte of a string that is not UTF-8. No real string consists only of this control
 /// character (substitute).
 const FILLER: u8 = 0x1A;
-/// The maximum number of bytes examined. To find each invalid text, all bytes before it are
+/// The maximum number of bytes examined. To find each invalid string, all bytes before it are
 /// verified again.
 const MAX_WORK_BYTES: u64 = 256 << 20;
 const WIDE_BITS: i32 = 128;
@@ -79,7 +79,7 @@ struct WideInteger {
 }
 
 fn wide_integers(schema: &EncodedSchema) -> Vec<WideInteger> {
-    // a fixed-size binary type has its width in the same slot
+    // a fixed-size binary type stores its width in the same slot
     const { assert!(Int::VT_BITWIDTH == FixedSizeBinary::VT_BYTEWIDTH) };
     let mut found = Vec::new();
     schema.fields().into_iter().flatten().for_each(|field| collect_wide(&field, &mut found));
@@ -99,7 +99,7 @@ fn collect_wide(field: &EncodedField, found: &mut Vec<WideInteger>) {
     field.children().into_iter().flatten().for_each(|child| collect_wide(&child, found));
 }
 
-/// Returns a schema without the texts that were not UTF-8, and the keys of these entries.
+/// Returns a schema without the entries that were not UTF-8, and the keys of these entries.
 pub(in crate::import) fn without_filler(schema: Schema) -> (Schema, Vec<String>) {
     let mut dropped = Vec::new();
     let fields: Fields = schema.fields().iter().map(|field| clean_field(field, &mut dropped)).collect();
@@ -125,8 +125,8 @@ fn clean_field(field: &FieldRef, dropped: &mut Vec<String>) -> FieldRef {
     }
 }
 
-/// Removes the entries with a text that was not UTF-8. An extension type without its parameters is
-/// removed, too, because another program could refuse or misinterpret it.
+/// Removes the entries with a string that was not UTF-8. An extension type without its parameters
+/// is removed, too, because another program could refuse or misinterpret it.
 fn clean(metadata: &mut Metadata, mut dropped: impl FnMut(String)) {
     let is_filler = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte == FILLER);
     let mut found: Vec<String> =

@@ -136,14 +136,14 @@ fn check_readable(leaf: &Field) -> Result<(), String> {
 /// The elements in lists.
 struct Leaf {
     element: StoredElement,
-    /// The type named by a field around them, or by their own field.
+    /// The type named by an enclosing field, or by their own field.
     marked: Option<DType>,
     /// Whether they are INT96 timestamps.
     instants: bool,
 }
 
-/// Collects the levels of lists down to the elements. `marked` is the type named by a field around
-/// them.
+/// Collects the levels of lists down to the elements. `marked` is the type named by an enclosing
+/// field.
 fn descend(field: &Field, in_list: bool, marked: Option<DType>, levels: &mut Vec<Level>) -> Result<Leaf, String> {
     let marked = marked_type(field).or(marked);
     let data_type = decoded(field.data_type());
@@ -169,7 +169,8 @@ fn unsupported(data_type: &DataType, in_list: bool) -> String {
     if in_list { format!("lists of {name}") } else { name }
 }
 
-/// Returns the name in Arrow's documentation of a type that cannot be stored, or not in lists.
+/// Returns the name that Arrow's documentation uses for a type that cannot be stored, or that
+/// cannot be stored in lists.
 fn name(data_type: &DataType) -> String {
     if let Some(known) = ArrowType::from_arrow(data_type) {
         return known.to_string();
@@ -236,8 +237,9 @@ pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, Stri
     Ok(extents)
 }
 
-/// Returns the kind of a variable-shape tensor: a struct of `data`, a list of elements, and
-/// `shape`, a fixed-size list of i32. `marked` is the type named by a field around it.
+/// Returns the kind of a variable-shape tensor: a struct with the fields `data` (a list of
+/// elements) and `shape` (a fixed-size list of i32). `marked` is the type named by an enclosing
+/// field.
 pub(super) fn variable_tensor(field: &Field, marked: Option<DType>) -> Result<ColumnKind, String> {
     let malformed = || format!("{VARIABLE} that is not stored as a struct of data (list) and shape (i32 list)");
     let DataType::Struct(fields) = field.data_type() else { return Err(malformed()) };

@@ -1,15 +1,15 @@
 //! Unifies the schemas of several inputs.
 //!
 //! Formats such as JSON lines do not declare types: a member that is null in every line of one file
-//! may be a text in the next. Their types are found over all inputs, as within one file. Parquet
-//! and Arrow files declare types, but still differ a little: pandas gives a column without values
-//! the type null, and omits columns that a shard does not have.
+//! may be a string in the next. Their types are inferred across all inputs, just as within one
+//! file. Parquet and Arrow files declare types, but still differ slightly: pandas gives a column
+//! without values the type null, and omits columns that a shard does not have.
 //!
-//! [`UnifiedSchema`] joins the schemas of all inputs, and [`aligned`] returns the fields that one
-//! input has in the unified schema. Its own fields come first and in their order, so that
-//! statistics that the file records by position stay valid. Then come the fields that it lacks.
-//! Both functions leave contradicting fields unchanged, and the plan of the conversion reports
-//! them. [`adapted`] converts arrays to the aligned types.
+//! [`UnifiedSchema`] merges the schemas of all inputs, and [`aligned`] returns the fields that one
+//! input has in the unified schema. Its own fields come first, in their original order, so that
+//! statistics that the file records by position stay valid. The fields that it lacks follow. Both
+//! functions leave contradicting fields unchanged, and the plan of the conversion reports them.
+//! [`adapted`] converts arrays to the aligned types.
 //!
 //! The alternative was to let each format read with a given schema, but then every format would
 //! have to implement it.
@@ -40,9 +40,9 @@ pub enum TypeOrigin {
     /// The file declares them. A field of type null takes the type that other inputs declare, and a
     /// nullable field may be missing.
     Declared,
-    /// They were inferred from the values of the file, and hold only for these. If other inputs
-    /// have floats in a field, its integers become `f64`, unless an integer has no exact `f64`
-    /// value. A field may be missing, and members of empty lists have the type null.
+    /// They were inferred from the values of the file, and hold only for those values. If other
+    /// inputs have floats in a field, its integers become `f64`, unless an integer has no exact
+    /// `f64` value. A field may be missing, and members of empty lists have the type null.
     Inferred,
     /// Like [`Inferred`](Self::Inferred), except that a single value is equivalent to a list of one
     /// value.
@@ -68,7 +68,8 @@ impl UnifiedSchema {
         self.origin = self.origin.min(origin);
     }
 
-    /// Returns the fields. If types are inferred, lists that are empty in all inputs get integers.
+    /// Returns the fields. If types are inferred, lists that are empty in all inputs become lists
+    /// of integers.
     pub(in crate::import) fn into_fields(self) -> Fields {
         match self.origin {
             TypeOrigin::Declared => self.fields,
@@ -168,7 +169,7 @@ pub(in crate::import) fn aligned(
     Alignment { names, origin }.fields(own, unified, "", is_lacking)
 }
 
-/// Adds the names of the columns of a field. `outer` is the name of the struct around it.
+/// Adds the names of the columns of a field. `outer` is the name of the enclosing struct.
 fn add_names(field: &Field, outer: &str, names: &mut HashSet<String>) {
     let name = dotted_name(outer, field.name());
     match struct_fields(field) {
@@ -247,7 +248,8 @@ impl Alignment {
     }
 }
 
-/// Returns whether nulls can be made for the field: its arrays have the type that it states.
+/// Returns whether nulls can be made for the field, that is, whether its arrays have the type that
+/// it states.
 fn is_fillable(field: &Field) -> bool {
     let is_raw = [INT96, ENCRYPTED].iter().any(|key| field.metadata().contains_key(key));
     !is_raw
@@ -273,7 +275,7 @@ pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
     plain_fields(&pushed).iter().map(|field| as_lists(field, None)).collect()
 }
 
-/// Returns a field with lists instead of tensors. `mark` is the mark of the field around it, see
+/// Returns a field with lists instead of tensors. `mark` is the mark of the enclosing field, see
 /// [`DTYPE`].
 fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
     let mark = field.metadata().get(DTYPE).map(String::as_str).or(mark);
@@ -314,14 +316,14 @@ fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
 }
 
 /// Converts an array of a field from type `from` to type `to`, as determined by [`aligned`]. The
-/// row of an error is an entry of the array.
+/// row in an error is a position in the array.
 pub(in crate::import::arrow) fn adapted(
     array: &ArrayRef,
     from: &DataType,
     to: &DataType,
 ) -> Result<ArrayRef, RowError> {
     if from == to {
-        return Ok(Arc::clone(array)); // arrays that are read raw have another type than their field
+        return Ok(Arc::clone(array)); // arrays that are read raw do not have the type of their field
     }
     match (from, to) {
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
@@ -425,7 +427,7 @@ mod tests {
         DataType::List(Arc::new(Field::new_list_field(item, true)))
     }
 
-    /// Returns the type that two inputs have together, if both can have it.
+    /// Returns the unified type of two inputs, if both can have it.
     fn together(a: DataType, b: DataType, origin: TypeOrigin) -> Option<DataType> {
         let (a, b) = (schema(&[("a", a, true)]), schema(&[("a", b, true)]));
         let mut unified = UnifiedSchema::new(&a, origin);

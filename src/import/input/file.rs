@@ -2,11 +2,11 @@
 //!
 //! A conversion makes several passes, which must see the same bytes. All passes use the handle from
 //! opening, so replacing the file at its path has no effect. A [stamp](Stamp) of size and
-//! modification time reveals changes in place. A stream is copied to an unnamed temporary file
+//! modification time reveals in-place changes. A stream is copied to an unnamed temporary file
 //! first. An input can also be in a [store](InputStore), which detects replaced inputs itself.
 //!
 //! The number of open files is limited, so a file can be [released](InputFile::release) between
-//! passes. It is then reopened by name, and refused if it is another file or has changed.
+//! passes. It is then reopened by name, and refused if it is a different file or has changed.
 
 use crate::bytes::le::u64_of;
 use crate::open::foreign::FIRST_BYTES;
@@ -22,7 +22,7 @@ use std::{fmt, fs, io, thread};
 /// A file that is open for any number of passes.
 ///
 /// All passes use the handle from opening, so replacing the file at its path has no effect.
-/// [`InputFile::check_unchanged`] reports changes in place.
+/// [`InputFile::check_unchanged`] reports in-place changes.
 pub(in crate::import) struct InputFile {
     /// The name given by the caller.
     name: PathBuf,
@@ -37,7 +37,8 @@ pub(in crate::import) struct InputFile {
     read_error: ReadError,
 }
 
-/// The last failed read. Some decoders pass on only its text, as if the file were malformed.
+/// The error of the last failed read. Some decoders pass on only its message, as if the file were
+/// malformed.
 type ReadError = Arc<Mutex<Option<io::Error>>>;
 
 enum Handle {
@@ -203,7 +204,7 @@ impl InputFile {
         self.companions().iter().try_for_each(|companion| companion.check_unchanged())?;
         let (Some(stamp), Some(now)) = (&self.stamp, self.current_stamp()?) else { return Ok(()) };
         match stamp.changes(&now) {
-            // the file at the path of a released file may be another one, which was never read
+            // the file at the path of a released file may be a different one, which was never read
             Some(changes) if stamp.is_same_file(&now) => Err(self.changed(&changes)),
             _ => Ok(()),
         }
@@ -234,8 +235,8 @@ impl InputFile {
     }
 }
 
-/// A reader of an input, sequential or by offset. Clones have positions of their own. The length is
-/// the length at opening.
+/// A reader of an input, for sequential reads and reads at an offset. Clones have separate
+/// positions. The length is fixed at opening.
 #[derive(Clone)]
 pub struct InputReader {
     file: Arc<dyn Source>,
@@ -252,7 +253,7 @@ impl InputReader {
 
 #[cfg(feature = "arrow")]
 impl InputReader {
-    /// Returns a reader of the same file in which some bytes from an offset on are replaced.
+    /// Returns a reader of the same file in which the bytes at `offset` are replaced with `bytes`.
     pub(in crate::import) fn patched(&self, offset: u64, bytes: &Arc<[u8]>) -> Self {
         let file = Patched { file: Arc::clone(&self.file), offset, bytes: Arc::clone(bytes) };
         Self { file: Arc::new(file), position: 0, read_error: Arc::clone(&self.read_error) }
@@ -335,11 +336,11 @@ mod parquet {
     use std::io::BufReader;
     use std::ops::Range;
 
-    /// The bytes that are read at once for a page header. The content is read by its length.
+    /// The number of bytes read at once for a page header. The page content is read by its length.
     const HEADER_READ_BYTES: usize = 8 << 10;
 
     impl InputReader {
-        /// Prefetches pages, if a request for each page would cost more than its bytes.
+        /// Prefetches pages if the source benefits from coalesced requests.
         pub(in crate::import) fn prefetch(&self, pages: impl Iterator<Item = Range<u64>>) {
             if self.file.coalesce().gap_bytes > 0 {
                 // including the bytes read beyond the last header
@@ -420,13 +421,13 @@ impl Stamp {
         tick.checked_sub(age).filter(|rest| !rest.is_zero())
     }
 
-    /// Returns whether two stamps belong to the same file. Assumes so if the system has no
-    /// identities.
+    /// Returns whether two stamps belong to the same file. If the system provides no identities,
+    /// assumes that they do.
     fn is_same_file(&self, other: &Self) -> bool {
         self.identity == other.identity
     }
 
-    /// Describes the changes since this stamp was taken, or returns `None` if there are none.
+    /// Returns a description of the changes since this stamp, or `None` if there are none.
     fn changes(&self, now: &Self) -> Option<String> {
         let size =
             (self.bytes != now.bytes).then(|| format!("its size changed from {} to {} bytes", self.bytes, now.bytes));
@@ -452,7 +453,7 @@ fn identity(_metadata: &Metadata) -> Option<(u64, u64)> {
 /// [`ConvertOptions::store`](crate::import::ConvertOptions::store).
 ///
 /// The paths of its inputs are addresses with components separated by `/`. Patterns, prefixes and
-/// names `key=value` mean the same as in file paths.
+/// names `key=value` have the same meaning as in file paths.
 ///
 /// Errors need no path: the conversion adds it.
 pub trait InputStore: Send + Sync {

@@ -4,9 +4,9 @@
 //! A folder contains Parquet files, Arrow files or tensilo files; a mix of Parquet and Arrow is
 //! refused. Names that start with `.` or `_` are skipped, except folders `key=value`. Each folder
 //! is searched once. Folders behind symbolic links come last, and only if they were not reached
-//! otherwise, so loops of links end. Addresses in a store follow the same rules as paths. A folder
-//! saved by the Python library `datasets` (`Dataset.save_to_disk`) has its own order, stated in
-//! `state.json`.
+//! otherwise, so cycles of links terminate. Addresses in a store follow the same rules as paths. A
+//! folder saved by the Python library `datasets` (`Dataset.save_to_disk`) has its own order, stated
+//! in `state.json`.
 
 use super::file::InputStore;
 use super::tables;
@@ -41,7 +41,7 @@ pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
 }
 
 /// Returns the files that match a pattern, in the byte order of paths. A matching folder is
-/// searched, and matches inside it are not read again.
+/// searched, and matches inside it are not read twice.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = paths_matching(pattern)?;
     paths.sort_by(|a, b| compare(a, b));
@@ -50,7 +50,7 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         if searched.as_ref().is_some_and(|folder| path.starts_with(folder)) {
             continue;
         }
-        // a link without a target has no metadata, and is an error when it is opened
+        // a link without a target has no metadata; opening it later is an error
         let metadata = fs::metadata(&path).ok();
         if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
             files.extend(data_files(&path)?);
@@ -102,7 +102,7 @@ struct DataFiles {
 }
 
 impl DataFiles {
-    /// Adds a path if its name is the name of a data file. Returns whether it was added.
+    /// Adds a path if it has the name of a data file. Returns whether it was added.
     fn take(&mut self, path: &Path) -> bool {
         let files = match path.file_name().and_then(format_of) {
             Some(DataFormat::Parquet) => &mut self.parquet,
@@ -154,14 +154,15 @@ pub(super) fn compare(a: &Path, b: &Path) -> Ordering {
     components(a).cmp(components(b))
 }
 
-/// A folder, by the path on which it was reached and by its canonical path.
+/// A folder: the path by which it was reached, and its canonical path.
 struct Folder {
     path: PathBuf,
     canonical: PathBuf,
 }
 
 /// A search that enters every folder once. Folders behind symbolic links come last, and only if
-/// they were not reached otherwise. So loops of links end, and a link to a sibling adds nothing.
+/// they were not reached otherwise. So cycles of links terminate, and a link to a sibling adds
+/// nothing.
 #[derive(Default)]
 struct FolderWalk {
     found: DataFiles,
@@ -263,15 +264,15 @@ fn format_of(name: &OsStr) -> Option<DataFormat> {
 /// The files that identify a saved dataset, or several of them.
 const SAVED_STATE: &str = "state.json";
 const SAVED_DICT: &str = "dataset_dict.json";
-/// Both.
+/// Both of these files.
 const SAVED_MARKS: [&str; 2] = [SAVED_STATE, SAVED_DICT];
-/// The maximum bytes of a document, far more than a list of shards takes.
+/// The maximum size of a JSON document in bytes, far more than a list of shards needs.
 const MAX_JSON_BYTES: u64 = 64 << 20;
 
 /// Returns the shards of a saved dataset, in its order, or `None` if the folder is not one.
 ///
-/// Several datasets saved together (`DatasetDict`) are refused, because each is an input of its
-/// own.
+/// Several datasets saved together (`DatasetDict`) are refused, because each of them is a separate
+/// input.
 fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
     let refuse = |message: String| Error::bad_input(message).with_path(folder);
     if let Some(splits) = read_json(folder, SAVED_DICT)?.as_ref().and_then(|dict| dict.get("splits")?.as_array()) {
@@ -295,7 +296,7 @@ fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
         let is_plain = matches!(Path::new(name).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]);
         let outside = || refuse(format!("{SAVED_STATE} lists the shard {name:?}, which is not a file in this folder"));
         let path = if is_plain { folder.join(name) } else { return Err(outside()) };
-        // a missing shard is an error when it is opened
+        // opening a missing shard later is an error
         let checked = fs::metadata(&path).map_or(Ok(()), |metadata| check_regular(&metadata));
         checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
         Ok(path)
@@ -365,7 +366,7 @@ fn matching_addresses(pattern: &Path, store: &dyn InputStore) -> Result<Vec<Path
     Ok(found)
 }
 
-/// Refuses a prefix inside a table. Folders around it that cannot be listed are ignored.
+/// Refuses a prefix inside a table. Enclosing folders that cannot be listed are ignored.
 fn refuse_around(prefix: &Path, store: &dyn InputStore) -> Result<()> {
     tables::marks_around(prefix).iter().try_for_each(|mark| match store.list_prefix(mark) {
         Ok(found) => tables::refuse_stored(&found, &[]),

@@ -1,7 +1,7 @@
 //! Recognizes the format of an input by its first bytes, and opens it.
 //!
-//! Built-in formats have magic bytes, except Arrow IPC streams, which begin with a length. So the
-//! formats of the program are tried before streams.
+//! Built-in formats have magic bytes, except Arrow IPC streams, which begin with a length. So
+//! formats that the program adds are tried before streams.
 
 use super::file::InputFile;
 use crate::Result;
@@ -134,7 +134,7 @@ fn list_formats<'a>(others: impl Iterator<Item = &'a str>) -> String {
     let all: Vec<&str> = own.into_iter().chain(others).collect();
     match all.split_last() {
         Some((last, rest)) => format!("inputs are {}, and {last}", rest.join(", ")),
-        None => String::new(), // unreachable: there are at least three
+        None => String::new(), // unreachable: there are at least three formats
     }
 }
 

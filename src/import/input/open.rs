@@ -1,8 +1,8 @@
 //! The open inputs of a conversion.
 //!
 //! An [`OpenInput`] combines the columns of a file with the columns from its folder names. Before
-//! that, inputs that differ only a little get the unified columns of all inputs. Every pass is
-//! watched: if the file changed meanwhile, the pass ends with an error.
+//! that, inputs that differ only slightly get the unified columns of all inputs. Every pass is
+//! watched: if the file changed in the meantime, the pass ends with an error.
 
 use super::file::InputFile;
 use super::find::{files, stored_inputs};
@@ -27,8 +27,8 @@ use std::sync::Arc;
 /// Opens all inputs. The files of a folder or pattern are consecutive. `-` is standard input if
 /// `options` say so. If `threads` is more than 1, additional threads read the inputs.
 ///
-/// [`default_open_files`] of them stay open. The others are closed after their schema was read, and
-/// reopened for each pass.
+/// At most [`default_open_files`] of them stay open. The others are closed after their schema has
+/// been read, and reopened for each pass.
 pub(in crate::import) fn open_all(
     inputs: &[PathBuf],
     options: &InputOptions,
@@ -68,7 +68,7 @@ pub(in crate::import) fn open_all(
     Ok(out)
 }
 
-/// Gives inputs their unified columns, as far as they differ only a little.
+/// Gives inputs their unified columns where they differ only slightly.
 #[cfg(feature = "arrow")]
 fn unify(inputs: &mut [OpenInput]) -> Result<()> {
     let schemas = with_columns(inputs).into_iter().filter_map(OpenInput::own_schema);
@@ -87,7 +87,7 @@ fn unify(inputs: &mut [OpenInput]) -> Result<()> {
 /// description of each column, even of columns that it lacks.
 #[cfg(feature = "arrow")]
 fn align(inputs: &mut [OpenInput], fields: &Fields) -> Result<()> {
-    /// The maximum number of missing columns of all inputs together. Each takes about 1 KiB.
+    /// The maximum number of missing columns in all inputs together. Each takes about 1 KiB.
     const MAX_MISSING_COLUMNS: usize = 4 << 20;
     let all = column_count(fields);
     let own = inputs.iter().filter_map(|input| Some(column_count(input.own_schema()?.0.fields())));
@@ -107,8 +107,8 @@ fn unify(_: &mut [OpenInput]) -> Result<()> {
     Ok(())
 }
 
-/// Gives inputs the columns of a file, as far as they differ only a little. Columns from folder
-/// names get the type that they have in the file.
+/// Gives inputs the columns of a file where they differ only slightly. Columns from folder names
+/// get the type that they have in the file.
 pub(in crate::import) fn adapt(inputs: &mut [OpenInput], schema: &Schema) -> Result<()> {
     #[cfg(feature = "arrow")]
     align(inputs, &fields_of_file(schema))?;
@@ -193,8 +193,8 @@ impl OpenInput {
 
     fn of(file: InputFile, mut partition: Partition, options: &InputOptions) -> Result<Self> {
         let file = Arc::new(file);
-        let recognised = catch_panic(|| formats::open(&file, options));
-        let (content, mut origin) = recognised.map_err(|error| root_cause(&file, error).with_path(file.name()))?;
+        let recognized = catch_panic(|| formats::open(&file, options));
+        let (content, mut origin) = recognized.map_err(|error| root_cause(&file, error).with_path(file.name()))?;
         if origin.len() > MAX_ORIGIN_BYTES {
             origin = hash_id(&origin).to_vec();
         }
@@ -285,7 +285,7 @@ impl OpenInput {
     }
 }
 
-/// Returns the cause of an error: the file changed, or a read failed. Otherwise returns the error.
+/// Returns the cause of an error if the file changed or a read failed, or else the error itself.
 fn root_cause(file: &InputFile, error: Error) -> Error {
     file.check_unchanged().err().unwrap_or_else(|| file.or_read_error(error))
 }
@@ -330,7 +330,7 @@ impl RowSource for OpenInput {
         let _held = self.file.hold()?; // stays open until the content has opened it
         let content = match (self.threads, rows) {
             (2.., PassRows::All) => {
-                let columns = columns.to_vec(); // all in the content: folder columns have no outlines
+                let columns = columns.to_vec(); // all are in the content: folder columns have no outlines
                 threads::pass(&self.content, self.threads, move |content, row_group| {
                     content.outlines(&columns, PassRows::RowGroup(row_group))
                 })
@@ -361,7 +361,7 @@ impl RowSource for OpenInput {
     }
 }
 
-/// A pass over an input. If the file changed meanwhile, the pass ends with an error.
+/// A pass over an input. If the file changed in the meantime, the pass ends with an error.
 struct WatchedPass<'a, T> {
     content: Batches<'a, T>,
     complete: Box<dyn FnMut(Batch<T>) -> Result<Batch<T>> + 'a>,

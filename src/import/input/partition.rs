@@ -25,7 +25,7 @@ pub(in crate::import) struct Partition {
 
 struct Key {
     name: String,
-    /// `None`: null.
+    /// `None` stands for null.
     value: Option<String>,
     is_integer: bool,
     /// The position of the file's own column of this name, if there is one. It is used instead, and
@@ -34,8 +34,8 @@ struct Key {
 }
 
 impl Partition {
-    /// Parses the folders of a path exactly as given, without resolving links. The file name is not
-    /// a folder.
+    /// Parses the folders of a path exactly as given, without resolving links. The file name is
+    /// ignored.
     pub(super) fn from_path(path: &Path) -> Result<Self> {
         let mut folders = Vec::new();
         for component in path.parent().into_iter().flat_map(Path::components) {
@@ -126,8 +126,8 @@ impl Partition {
     }
 }
 
-/// Decides which keys are integers: all their values, in all inputs, are canonical decimals of 64
-/// bits.
+/// Decides which keys are integers: all their values, in all inputs, are canonical decimal integers
+/// of 64 bits.
 pub(super) fn infer_types<'a>(partitions: impl Iterator<Item = &'a mut Partition>) {
     let mut partitions: Vec<&mut Partition> = partitions.collect();
     let mut are_integers: HashMap<String, bool> = HashMap::new();
@@ -203,7 +203,8 @@ impl Key {
 
 /// Adds the columns from folder names to the batches of one pass.
 pub(super) struct Completion<'a> {
-    /// For each column of the pass, the key that it comes from. `None`: the file has the column.
+    /// For each column of the pass, the key that it comes from, or `None` if the file has the
+    /// column.
     added: Vec<Option<&'a Key>>,
     checked: Vec<CheckedKey<'a>>,
     /// The index of the next row in the file.
@@ -235,8 +236,8 @@ impl Completion<'_> {
     }
 }
 
-/// Replaces `%41` by `A`. A `%` without two hexadecimal digits stays. Returns `None` if the result
-/// is not UTF-8.
+/// Replaces `%41` by `A`. A `%` without two hexadecimal digits stays unchanged. Returns `None` if
+/// the result is not UTF-8.
 fn percent_decoded(text: &[u8]) -> Option<String> {
     let digit =
         |byte: Option<&u8>| byte.and_then(|byte| char::from(*byte).to_digit(16)).and_then(|d| u8::try_from(d).ok());
@@ -326,7 +327,7 @@ impl<'a> ElementText<'a> {
 const DAY_NS: i128 = 86_400_000_000_000;
 
 /// Returns a date, a time or both in ISO 8601 notation, or `None` for other types. Values have at
-/// most 64 bits, so their nanoseconds fit in 128.
+/// most 64 bits, so their nanoseconds fit in 128 bits.
 fn instant(value: i128, data_type: &ArrowType) -> Option<String> {
     match data_type {
         ArrowType::Date32 => Some(date(value)),

@@ -83,12 +83,12 @@ pub(super) fn refuse<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Result<
         if last.replace(folder) == Some(folder) {
             continue;
         }
-        // the folders around a relative path count, too
+        // the folders that enclose a relative path are checked, too
         let path = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         for folder in path.ancestors() {
             if !seen.insert(folder.to_path_buf()) {
-                break; // the folders around it were checked, too
+                break; // its enclosing folders have been checked, too
             }
             if let Some(table) = TABLES.iter().find(|table| table.is_at(folder)) {
                 return Err(table.error(folder));
@@ -103,7 +103,7 @@ pub(super) fn refuse<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Result<
 pub(super) fn refuse_stored(all: &[PathBuf], chosen: &[PathBuf]) -> Result<()> {
     let around: HashSet<&Path> = chosen.iter().flat_map(|path| path.ancestors()).collect();
     let has_chosen = |folder: &Path| chosen.is_empty() || around.contains(folder);
-    // a log has thousands of addresses, so each table is kept once
+    // a log has thousands of addresses, so each table is stored once
     let tables: BTreeMap<&Path, &TableFormat> = all.iter().filter_map(|path| marked(path)).collect();
     let refused = tables.into_iter().filter(|(folder, _)| has_chosen(folder));
     match refused.min_by_key(|(folder, _)| folder.components().count()) {
@@ -112,7 +112,7 @@ pub(super) fn refuse_stored(all: &[PathBuf], chosen: &[PathBuf]) -> Result<()> {
     }
 }
 
-/// Returns the addresses where a table around a prefix would have its marks. Folders named
+/// Returns the addresses where a table that contains a prefix would have its marks. Folders named
 /// `key=value` or `data` can be inside a table.
 pub(super) fn marks_around(prefix: &Path) -> Vec<PathBuf> {
     let is_inside = |folder: &&Path| {
@@ -126,7 +126,7 @@ pub(super) fn marks_around(prefix: &Path) -> Vec<PathBuf> {
     around.flat_map(|folder| marks().map(|mark| folder.join(mark))).collect()
 }
 
-/// Returns the outermost table whose mark is the address or a folder around it.
+/// Returns the outermost table whose mark is the address or one of its enclosing folders.
 fn marked(path: &Path) -> Option<(&Path, &'static TableFormat)> {
     let tables = path.ancestors().filter_map(|mark| {
         let name = mark.file_name()?;

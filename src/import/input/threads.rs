@@ -15,12 +15,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::thread::JoinHandle;
 
-/// The maximum number of reading threads. Each has batches in memory.
+/// The maximum number of reading threads. Each holds batches in memory.
 const MAX_READ_THREADS: usize = 8;
-/// The queued bytes at which a thread waits. A single batch may exceed them.
+/// The number of queued bytes at which a thread waits. A single batch may exceed it.
 const MAX_QUEUED_BYTES: usize = 6 << 20;
-/// The queued batches at which a thread waits. The limit matters only for batches of few small
-/// columns.
+/// The number of queued batches at which a thread waits. The limit matters only for batches of few
+/// small columns.
 const MAX_QUEUED_BATCHES: usize = 1024;
 
 /// Starts a pass over a source. `begin` starts the pass over one row group. Row groups are read on
@@ -89,7 +89,8 @@ impl<T> ThreadedPass<T> {
         }
     }
 
-    /// Tells the threads that the caller stops. Waiting row groups are dropped with the channel.
+    /// Signals the threads that the caller has stopped. Waiting row groups are dropped with the
+    /// channel.
     fn close(&mut self) {
         self.current = None;
         self.row_groups = None;
@@ -253,8 +254,8 @@ mod tests {
         Batch { row_count: 1, columns: (0..columns).map(outline).collect() }
     }
 
-    /// Reads batches with this number of columns and extents while none is taken, and returns their
-    /// number.
+    /// Reads batches with this number of columns and extents while none is taken, and returns how
+    /// many were read.
     fn read_ahead(columns: usize, extents: usize) -> usize {
         let (sender, mut receiver) = batch_queue();
         let read = Arc::new(AtomicUsize::new(0));

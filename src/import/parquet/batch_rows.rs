@@ -6,10 +6,10 @@
 //!
 //! The number also bounds the memory of a batch before its rows are known. A few bytes can expand
 //! to very many: a row with a long text from a dictionary, or a null whose type has fixed-size
-//! lists. A row with a shared text counts as the longest text of its dictionary, so a dictionary of
-//! short texts limits nothing, whatever its size. Texts that are stored one by one are no longer
-//! than their pages. Only if all pages of the row group exceed the limit of a batch does each row
-//! count as the largest page. Rows of lists count with their mean number of values.
+//! lists. A row with a shared text counts as the longest text of its dictionary, so even a large
+//! dictionary of short texts imposes no limit. A text that is stored individually is at most as
+//! long as its page. If all pages of the row group together exceed the limit of a batch, each row
+//! counts as the largest page. A row of lists counts as the mean number of values per row.
 
 use super::pages::TextBytes;
 use crate::bytes::le::u64_of;
@@ -19,19 +19,19 @@ use ::parquet::basic::Type;
 use ::parquet::file::metadata::RowGroupMetaData;
 use ::parquet::schema::types::ColumnDescriptor;
 
-/// The rows of the first batch of a row group, from which the size of rows is estimated.
+/// The number of rows in the first batch of a row group, from which the size of rows is estimated.
 const FIRST_ROWS: usize = 64;
 /// The maximum number of rows in a batch.
 const MAX_ROWS: u64 = 8192;
-/// The maximum bytes of shared texts in a batch, and of other texts. Their sum stays below what the
-/// offsets of Arrow texts can address.
+/// The maximum size in bytes of the shared texts in a batch, and of the other texts. Their sum
+/// stays below what the offsets of Arrow texts can address.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 /// The size of a batch above which later batches get fewer rows. Smaller batches are cut into
 /// slices.
 const MAX_BATCH_BYTES: usize = 8 * SLICE_BYTES;
 /// The maximum factor by which the number of rows grows at once, because later rows may be larger.
 const MAX_GROWTH: usize = 16;
-/// The minimum growth that is worth skipping more rows than a first batch has.
+/// The minimum growth for which it is worthwhile to skip more rows than a first batch has.
 const MIN_GROWTH: usize = 8;
 
 /// The number of rows in the batches of one row group.
@@ -40,16 +40,16 @@ pub(super) struct BatchRows {
     /// The maximum suggested by the footer. It is only an estimate: dictionaries make a file much
     /// smaller than its rows.
     max_rows: usize,
-    /// The rows that the decoder skipped when it started.
+    /// The number of rows that the decoder skipped when it started.
     skipped: usize,
-    /// The rows that the decoder has read since it started.
+    /// The number of rows that the decoder has read since it started.
     read: usize,
-    /// The bytes of the rows read.
+    /// The size of the rows read, in bytes.
     bytes: usize,
 }
 
 impl BatchRows {
-    /// Returns the number for the first batch of a row group.
+    /// Chooses the number of rows in the first batch of a row group.
     ///
     /// `texts` has the bounds for the texts of each column, with the mean number of values in a
     /// row. A row whose fields are null takes `null_bytes`.
@@ -74,8 +74,8 @@ impl BatchRows {
     /// Adapts the number to a batch that was read. Returns whether another decoder must be started.
     ///
     /// The number shrinks at once if the batch is too large. It grows only after the decoder has
-    /// read as many rows as it skipped. So all growth in a row group together skips at most twice
-    /// its rows.
+    /// read as many rows as it skipped. So growth skips at most twice the rows of a row group in
+    /// total.
     pub(super) fn adapt(&mut self, rows: usize, bytes: usize) -> bool {
         self.read = self.read.saturating_add(rows);
         self.bytes = self.bytes.saturating_add(bytes);
@@ -104,7 +104,8 @@ impl BatchRows {
     }
 }
 
-/// Returns the number of rows that take about [`SLICE_BYTES`] if they are as large as these.
+/// Returns the number of rows that take about [`SLICE_BYTES`] if they are as large as the given
+/// rows.
 fn fitting_rows(rows: usize, bytes: usize) -> usize {
     (SLICE_BYTES / (bytes / rows.max(1)).max(1)).max(1)
 }
@@ -137,8 +138,8 @@ fn rows_of_texts(texts: &[(TextBytes, u64)]) -> usize {
     usize::try_from(MAX_TEXT_BYTES / row.max(1)).unwrap_or(usize::MAX)
 }
 
-/// Returns the bytes of a decoded value with its levels of nesting. Byte arrays count without their
-/// content.
+/// Returns the size in bytes of a decoded value and its levels of nesting, without the content of
+/// byte arrays.
 fn decoded_bytes(column: &ColumnDescriptor) -> u64 {
     const LEVEL_BYTES: u64 = 4;
     LEVEL_BYTES
@@ -168,9 +169,9 @@ mod tests {
 
     struct Outcome {
         batches: usize,
-        /// The rows that decoders skipped.
+        /// The number of rows that decoders skipped.
         skipped: usize,
-        /// The bytes of the largest batch except the first.
+        /// The size in bytes of the largest batch except the first.
         largest: usize,
     }
 

@@ -1,8 +1,8 @@
 //! A Parquet file as a source of record batches.
 //!
 //! Opening checks and corrects the metadata ([`footer`], [`schema`]) and the row counts. A pass
-//! reads one row group after the other. It checks the page headers of a row group ([`pages`])
-//! before the decoder reads them, and restarts the decoder if batches should get another number of
+//! reads one row group after another. It checks the page headers of a row group ([`pages`]) before
+//! the decoder reads them, and restarts the decoder if batches should get a different number of
 //! rows ([`BatchRows`]).
 
 use super::batch_rows::BatchRows;
@@ -29,8 +29,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The maximum bytes of pages in a row group that are prefetched from a store, which holds them in
-/// memory until they are decoded.
+/// The maximum size in bytes of the pages of a row group that are prefetched from a store. They
+/// stay in memory until they are decoded.
 const MAX_PREFETCH_BYTES: u64 = 128 << 20;
 
 /// Opens a Parquet file. Also returns the footer, from which the id of a file made from it is
@@ -59,7 +59,7 @@ pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<Parq
     Ok((ArrowSource::new(&schema, records)?.with_dropped(dropped), footer))
 }
 
-/// Returns the metadata in a footer, without their length and the magic bytes.
+/// Returns the metadata in a footer, without its length and the magic bytes.
 fn check_end(footer: &[u8]) -> Result<&[u8]> {
     match footer.split_last_chunk::<4>() {
         Some((rest, b"PAR1")) => Ok(rest.get(8..rest.len().saturating_sub(4)).unwrap_or(&[])),
@@ -120,10 +120,10 @@ fn first_page_offset(column: &ColumnChunkMetaData) -> i64 {
 fn pages_of(column: &ColumnChunkMetaData) -> Range<u64> {
     let [start, bytes] =
         [first_page_offset(column), column.compressed_size()].map(|number| u64::try_from(number).unwrap_or(0));
-    start..start.saturating_add(bytes) // both have been checked
+    start..start.saturating_add(bytes) // both numbers have been checked
 }
 
-/// Returns the length of the file, followed by its footer: metadata, their length, and the magic
+/// Returns the length of the file, followed by its footer: the metadata, its length, and the magic
 /// bytes.
 fn read_footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     let length = file.byte_count();
@@ -134,13 +134,13 @@ fn read_footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     let footer_bytes = u64::from(u32::from_le_bytes([a, b, c, d])) + 8;
     file.seek(SeekFrom::Start(length.saturating_sub(footer_bytes)))?;
     let mut out = length.to_le_bytes().to_vec();
-    // at most what the file has; a growing vector would take twice as much
+    // at most the length of the file; a growing vector would take twice as much
     let _ = out.try_reserve_exact(usize::try_from(footer_bytes.min(length)).unwrap_or(0));
     file.take(footer_bytes).read_to_end(&mut out)?;
     Ok(out)
 }
 
-/// A Parquet file. Columns that are read raw have another type in batches than in the schema.
+/// A Parquet file. Columns that are read raw have different types in batches and in the schema.
 pub(in crate::import) struct ParquetFile {
     input: Arc<InputFile>,
     metadata: ArrowReaderMetadata,
@@ -186,8 +186,8 @@ impl Records for ParquetFile {
 }
 
 impl ParquetFile {
-    /// Returns the bytes of a row in which these fields are null. Refuses a field whose null
-    /// exceeds the maximum size of a sample.
+    /// Returns the size in bytes of a row in which these fields are null. Refuses a field whose
+    /// null exceeds the maximum size of a sample.
     fn null_bytes(&self, fields: &[usize]) -> Result<usize> {
         let fields = fields.iter().filter_map(|&field| self.metadata.schema().fields().get(field));
         fields.map(|field| (field, null_bytes(field.data_type()))).try_fold(0, |sum: usize, (field, bytes)| {
@@ -201,8 +201,8 @@ impl ParquetFile {
         })
     }
 
-    /// Returns the row groups with the rows from index `first` on, and the number of rows to skip
-    /// in the first of them.
+    /// Returns the row groups with row `first` and all later rows, and the number of rows to skip
+    /// in the first row group.
     fn groups_from(&self, first: u64) -> Result<(Range<usize>, usize)> {
         let mut before = 0_u64;
         for (number, group) in self.metadata.metadata().row_groups().iter().enumerate() {
@@ -221,7 +221,7 @@ impl ParquetFile {
 struct RowGroups<'a> {
     file: &'a ParquetFile,
     mask: ProjectionMask,
-    /// The bytes of a row in which all fields are null.
+    /// The size in bytes of a row in which all fields are null.
     null_bytes: usize,
     /// The row groups that have not been started.
     groups: Range<usize>,
@@ -282,7 +282,7 @@ impl RowGroups<'_> {
         Ok(OpenRowGroup { reader, number, batch_rows, rows_read: skip, rows })
     }
 
-    /// Restarts the decoder if the next batches should have another number of rows.
+    /// Restarts the decoder if the next batches should have a different number of rows.
     fn adapt(&self, mut group: OpenRowGroup, batch: &RecordBatch) -> Result<OpenRowGroup> {
         let is_other = group.batch_rows.adapt(batch.num_rows(), batch.get_array_memory_size());
         if is_other && group.rows_read < group.rows {

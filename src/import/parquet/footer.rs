@@ -1,14 +1,14 @@
 //! A Parquet footer, checked and repaired before the decoder sees it.
 //!
-//! The decoder follows nested groups by recursion. Some thousand levels, which take a few bytes
+//! The decoder follows nested groups by recursion. A few thousand levels, which take a few bytes
 //! each, would overflow the stack and abort the process. So would allocating the number of children
 //! that a group claims. [`check`] refuses both.
 //!
-//! The decoder also refuses a whole file for two things that other readers accept: an empty list
-//! without an element type, as fastparquet writes it, and metadata that are not UTF-8. In addition,
-//! it copies all metadata several times, and metadata in the embedded Arrow schema once more. So
-//! [`readable`] makes a copy of the footer in which such lists have a type, with only the metadata
-//! that a file can store.
+//! The decoder also refuses a whole file because of two things that other readers accept: an empty
+//! list without an element type, as fastparquet writes it, and metadata that is not UTF-8. In
+//! addition, it copies all metadata several times, and metadata in the embedded Arrow schema once
+//! more. So [`readable`] makes a copy of the footer in which such lists have a type, with only the
+//! metadata that a file can store.
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
 use crate::import::arrow::schema_bytes::{message_in, repair_message};
@@ -23,7 +23,7 @@ use flatbuffers::InvalidFlatbuffer;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-/// Far more levels than a tensor needs: each dimension takes two.
+/// The maximum depth of groups: far more than a tensor needs, which has two levels per dimension.
 const MAX_LEVELS: usize = 256;
 
 /// The field types of the file's metadata, and the ids of the fields used here.
@@ -31,10 +31,11 @@ const METADATA: [u8; 9] = [I32, LIST, I64, LIST, LIST, BINARY, LIST, STRUCT, BIN
 const SCHEMA: i16 = 2;
 const ROW_GROUPS: i16 = 4;
 const ENCRYPTION: i16 = 8;
-/// The field of a row group with its columns, and the field of a column with its encryption.
+/// The id of the field of a row group that lists its columns, and of the field of a column that
+/// describes its encryption.
 const COLUMNS: i16 = 1;
 const CRYPTO: i16 = 8;
-/// The field types of a schema element, and the id of the field with the number of its children.
+/// The field types of a schema element, and the id of the field that states its number of children.
 const ELEMENT: [u8; 10] = [I32, I32, I32, BINARY, I32, I32, I32, I32, I32, STRUCT];
 const CHILDREN: i16 = 5;
 
@@ -168,9 +169,9 @@ fn children(thrift: &mut Thrift) -> Option<i32> {
     }
 }
 
-/// The maximum bytes of metadata in a file.
+/// The maximum size of the metadata in a file, in bytes.
 const MAX_METADATA_BYTES: usize = limits::SCHEMA_BYTES as usize; // exact: 16 MiB
-/// The maximum bytes of metadata that an embedded schema may repeat.
+/// The maximum size in bytes of the metadata that an embedded schema may repeat.
 const MAX_EMBEDDED_BYTES: usize = 64 << 10;
 
 /// A struct with the fields that the decoder reads.
@@ -313,14 +314,14 @@ impl Entry<'_> {
         [Some(self.key), self.value].into_iter().flatten().all(|text| std::str::from_utf8(text).is_ok())
     }
 
-    /// Returns the bytes that the entry needs in the file; 0 if it is dropped anyway.
+    /// Returns the size of the entry in the file in bytes, or 0 if the entry is dropped.
     fn preserved_bytes(&self) -> usize {
         let bytes = self.key.len().saturating_add(self.value.map_or(0, <[u8]>::len));
         if self.is_schema() || !self.is_text() { 0 } else { bytes }
     }
 }
 
-/// Parses the list of metadata. Returns `None` if it contains anything else.
+/// Parses a list of metadata entries. Returns `None` if it contains anything else.
 fn entries_of(list: &[u8]) -> Option<Vec<Entry<'_>>> {
     let mut thrift = Thrift::new(list);
     let (length, _) = thrift.list_header()?;
@@ -371,7 +372,7 @@ fn put_varint(mut value: usize, out: &mut Vec<u8>) {
 }
 
 /// Returns the value of an embedded Arrow schema for the decoder. `Some(None)` means unchanged.
-/// `None` means that its types are unknown, so that the columns have their Parquet types. Metadata
+/// `None` means that its types are unknown, so that the columns have their Parquet types. Entries
 /// whose keys are in `own` are dropped from a long schema, because the footer has them, too.
 fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec<String>) -> Option<Option<String>> {
     let Some(mut bytes) = value.and_then(|value| STANDARD.decode(value).ok()) else { return Some(None) };

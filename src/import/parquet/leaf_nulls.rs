@@ -19,7 +19,7 @@ pub(super) struct LeafNulls {
 
 /// Whether one leaf may have nulls.
 struct Leaf {
-    /// Nulls in the leaf, or in a struct or list around it. An empty list counts, too.
+    /// Nulls in the leaf, or in an enclosing struct or list. An empty list counts, too.
     any: bool,
     /// Null members of lists.
     in_lists: bool,
@@ -38,7 +38,7 @@ impl LeafNulls {
         let is_same = self.order.count == self.leaves.len(); // otherwise the schemas do not match
         let leaves = self.order.range(path).filter(|_| is_same).and_then(|leaves| self.leaves.get(leaves));
         leaves.is_none_or(|leaves| match path.is_struct {
-            true => leaves.iter().all(|leaf| leaf.any), // a null struct is a null of all its fields
+            true => leaves.iter().all(|leaf| leaf.any), // if a struct is null, so are all its fields
             false => leaves.iter().any(|leaf| leaf.in_lists),
         })
     }
@@ -63,10 +63,10 @@ fn null_count(column: &ColumnChunkMetaData) -> Option<u64> {
     column.statistics().and_then(Statistics::null_count_opt)
 }
 
-/// Facts about the nodes around a node of the file's schema.
+/// Facts about the enclosing nodes of a node in the file's schema.
 #[derive(Clone, Default)]
 struct LevelsAbove {
-    /// The number of optional and repeated nodes around it.
+    /// The number of optional and repeated nodes that enclose it.
     level: usize,
     in_list: bool,
     /// The definition levels of null members of lists.

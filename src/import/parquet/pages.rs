@@ -17,13 +17,13 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::iter;
 use std::sync::Arc;
 
-/// The decompressed size that is always allowed for a page, whatever its compression.
+/// The decompressed size that is always allowed for a page, regardless of its compression.
 const UNCHECKED_PAGE_BYTES: u64 = 16 << 20;
-/// The maximum number of decompressed bytes for each compressed byte of a larger page: an RLE block
-/// of Zstandard has 4 bytes and expands to 128 KiB.
+/// The maximum number of decompressed bytes per compressed byte of a larger page: an RLE block of
+/// Zstandard has 4 bytes and expands to 128 KiB.
 const MAX_RATIO: u64 = 32 << 10;
-/// The sizes in which a page header is read, one after the other until it can be parsed. Statistics
-/// can make it long.
+/// The sizes in which a page header is read, tried one after another until it can be parsed.
+/// Statistics can make it long.
 const HEADER_READ_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
 /// The maximum number of texts in a page with packed lengths, which the decoder unpacks all at
 /// once.
@@ -44,10 +44,10 @@ const DATA_V2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
 /// Bounds for the size of texts in a column.
 #[derive(Default)]
 pub(super) struct TextBytes {
-    /// The maximum bytes of a text that many rows can share at a few bytes each: a text in a
-    /// dictionary, or one whose beginning other texts repeat.
+    /// The maximum size in bytes of a text that many rows can share at a cost of a few bytes each:
+    /// a text in a dictionary, or one whose beginning other texts repeat.
     pub repeated: u64,
-    /// The total bytes of pages whose texts are stored one by one.
+    /// The total size in bytes of the pages whose texts are stored individually.
     pub plain: u64,
     pub largest_page: u64,
 }
@@ -116,7 +116,7 @@ pub(super) fn check(
     Ok(texts)
 }
 
-/// Returns the bytes of the pages of a column, including their headers, as found by walking them.
+/// Walks the pages of a column, and returns their total size in bytes, including headers.
 pub(super) fn length(file: &InputReader, column: &ColumnChunkMetaData) -> Result<u64> {
     let failed = |error| Error::io("reading a page header", error);
     let (file_bytes, mut reader) = (file.byte_count(), file.clone());
@@ -197,7 +197,7 @@ impl PageHeader {
     }
 }
 
-/// Returns the numbers of a struct with ids 1 to 4.
+/// Returns the numbers in the fields 1 to 4 of a struct.
 fn numbers(thrift: &mut Thrift, types: &[u8]) -> Option<[i32; 4]> {
     let (mut id, mut numbers) = (0_i16, [0; 4]);
     loop {
@@ -222,7 +222,7 @@ fn pages_of<'a>(
     Ok(iter::from_fn(move || pages.get_next_page().map_err(damaged).transpose()))
 }
 
-/// Returns the bytes of the longest text in a dictionary.
+/// Returns the size of the longest text in a dictionary, in bytes.
 fn longest_in_dictionary(file: &InputReader, column: &ColumnChunkMetaData, rows: usize) -> Result<u64> {
     for page in pages_of(file, column, rows)? {
         let Page::DictionaryPage { buf, .. } = page? else { continue };

@@ -1,17 +1,17 @@
 //! The schema of a Parquet file, corrected where the decoder would fail or silently change values.
 //!
-//! - The decoder wraps INT96 timestamps beyond 64 bits, and integers that are declared narrower
-//!   than they are. So it gets a schema in which they are bytes and plain 32-bit integers, and
+//! - The decoder wraps INT96 timestamps that exceed 64 bits, and integers that do not fit their
+//!   declared width. So it gets a schema in which these are bytes and plain 32-bit integers, and
 //!   [`elements`](crate::import::arrow::elements) converts them exactly or refuses them. Intervals
 //!   are read as bytes, too, because the decoder drops parts of them.
 //! - It follows the embedded Arrow schema even where that contradicts the unit of a nanosecond
 //!   timestamp or the digits of a decimal. It ignores the time zone of a timestamp unless the
-//!   schema has the unit of the column. But Parquet has no seconds, and its version 2.4 has no
-//!   nanoseconds.
+//!   schema has the unit of the column. The units can differ, because Parquet has no seconds, and
+//!   its version 2.4 has no nanoseconds.
 //! - If that schema says that a column was a dictionary, the decoder follows it for any type, but
 //!   then fails to read some columns. These are read as plain values.
 //! - Logical types that the decoder drops are stored in the metadata of fields.
-//! - Mistakes of early writers are corrected. One is not: the footer of
+//! - Mistakes of early writers are corrected, with one exception: the footer of
 //!   `dict-page-offset-zero.parquet` of Apache's parquet-testing has lists where the format has
 //!   numbers, and the decoder does not skip fields of an unexpected type.
 
@@ -217,7 +217,7 @@ fn with_values(field: Field, values: DataType) -> Field {
 /// 256-bit decimal if the precision does not fit.
 fn stated_decimal(data_type: &DataType, column: &ColumnDescriptor) -> DataType {
     let precision = u8::try_from(column.type_precision()).unwrap_or(u8::MAX);
-    let scale = i8::try_from(column.type_scale()).unwrap_or(i8::MAX); // above any precision
+    let scale = i8::try_from(column.type_scale()).unwrap_or(i8::MAX); // larger than any precision
     match data_type {
         DataType::Decimal32(..) if precision <= 9 => DataType::Decimal32(precision, scale),
         DataType::Decimal64(..) if precision <= 18 => DataType::Decimal64(precision, scale),
@@ -239,7 +239,7 @@ fn is_read_raw(column: &ColumnDescriptor) -> bool {
     column.self_type().is_primitive() && raw_leaf(column.self_type()).is_some()
 }
 
-/// Returns the type as which a column is read instead of its own.
+/// Returns the type that a column is read as, if it is not read as its own type.
 fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
     let info = leaf.get_basic_info();
     let is_null = matches!(info.logical_type_ref(), Some(LogicalType::Unknown));
@@ -273,7 +273,7 @@ struct Zones(Vec<Option<Arc<str>>>);
 
 impl Zones {
     /// Reads the zones of the embedded Arrow schema. The decoder follows that schema with any unit
-    /// if the column is a plain integer, so it is decoded against such columns.
+    /// if the column is a plain integer, so the schema is decoded against such columns.
     fn of(metadata: &ArrowReaderMetadata) -> Result<Self> {
         if !metadata.parquet_schema().columns().iter().any(|column| is_in_utc(column.self_type())) {
             return Ok(Self::default());
@@ -292,7 +292,7 @@ impl Zones {
         Ok(Self(zones))
     }
 
-    /// Returns the type of a leaf if the embedded schema states another zone than the decoder's
+    /// Returns the type of a leaf if the embedded schema states a zone other than the decoder's
     /// `zone`.
     fn stated(&self, leaf: usize, unit: TimeUnit, zone: Option<&str>) -> Option<DataType> {
         let stated = self.0.get(leaf)?.as_ref()?;
@@ -317,8 +317,8 @@ fn is_in_utc(leaf: &Type) -> bool {
     }
 }
 
-/// Returns the metadata of a file with an embedded Arrow schema whose dictionaries the decoder can
-/// all read.
+/// Returns the metadata of a file. Its embedded Arrow schema retains only dictionaries that the
+/// decoder can read.
 pub(super) fn with_readable_dictionaries(metadata: ArrowReaderMetadata) -> crate::Result<ArrowReaderMetadata> {
     let columns = metadata.parquet_schema().columns();
     let mut is_changed = false;
@@ -402,8 +402,8 @@ fn collect_variants(of: &Type, next: &mut usize, found: &mut HashSet<Range<usize
     }
 }
 
-/// Marks structs with exactly the columns of a variant. A struct around it has the same columns,
-/// but lacks the child `metadata`.
+/// Marks structs with exactly the columns of a variant. An enclosing struct can have the same
+/// columns, but lacks the child `metadata`.
 fn marked(field: &FieldRef, variants: &HashSet<Range<usize>>, next: &mut usize) -> FieldRef {
     let start = *next;
     let data_type = match field.data_type() {
@@ -429,7 +429,7 @@ fn marked(field: &FieldRef, variants: &HashSet<Range<usize>>, next: &mut usize) 
 }
 
 /// Corrects mistakes of early writers in the metadata of a file. Its row groups have `row_count`
-/// rows.
+/// rows in total.
 pub(super) fn repaired(
     metadata: ArrowReaderMetadata,
     row_count: u64,

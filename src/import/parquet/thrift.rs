@@ -1,8 +1,7 @@
-//! A minimal parser of Thrift's compact protocol, in which Parquet metadata are written.
+//! A minimal parser of Thrift's compact protocol, in which Parquet metadata is written.
 //!
-//! It serves only to check metadata before the Parquet decoder uses them. A check is worthless if
-//! the decoder reads the same bytes differently, so input that it might parse differently is
-//! refused.
+//! It serves only to check metadata before the Parquet decoder uses it. A check is worthless if the
+//! decoder reads the same bytes differently, so input that it might parse differently is refused.
 
 /// The maximum depth of nested structs that are skipped. Valid files have few levels.
 const MAX_SKIPPED_LEVELS: usize = 16;
@@ -71,8 +70,8 @@ impl<'a> Thrift<'a> {
         i32::try_from(self.zigzag()?).ok()
     }
 
-    /// Reads the type and id of the next field of a struct. `types` are the field types, by id from
-    /// 1, on which the decoder relies.
+    /// Reads the type and id of the next field of a struct. `types` lists the field types on which
+    /// the decoder relies, by id, starting at 1.
     pub(super) fn field(&mut self, id: &mut i16, types: &[u8]) -> Option<u8> {
         let header = self.byte()?;
         if header == STOP {

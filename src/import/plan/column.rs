@@ -2,7 +2,7 @@
 //!
 //! A column starts as the column of the first input. The same column of other inputs is combined
 //! with it, and the caller's options cast it or declare its shape. The first pass then finds what
-//! only the data can tell: extents, dimensions to unfold, units. After that, the column has a final
+//! only the data shows: extents, dimensions to unfold, units. After that, the column has a final
 //! [schema](Column::schema).
 
 use super::value_cast::ValueCast;
@@ -12,7 +12,7 @@ use crate::logical::arrow_type::{self, ArrowType, CAST_TYPE, INFERRED_SHAPE, Tim
 use crate::rewrite::UNCONFIRMED;
 use crate::{CastSpec, ColumnSchema, DType, Error, Extent, Metadata, Result, Shape};
 
-/// The text of [`UNCONFIRMED`] if the unconfirmed samples are unknown.
+/// The value of [`UNCONFIRMED`] if it is unknown which samples are unconfirmed.
 const ANY_SAMPLES: &str = "0..18446744073709551615";
 
 /// A column of the output file.
@@ -34,8 +34,8 @@ pub(in crate::import) struct Column {
     pub shape: Option<Shape>,
     /// The outer dimensions that have become the innermost lists of `kind`.
     pub unfolded: Vec<Level>,
-    /// Whether any source has the column in the unit that its metadata state. Otherwise the unit is
-    /// found from the data.
+    /// Whether any source has the column in the unit that its metadata states. Otherwise the unit
+    /// is determined from the data.
     pub has_explicit_unit: bool,
     /// Set if the column has no values, only the nulls of a struct.
     pub struct_nulls: Option<StructNulls>,
@@ -69,10 +69,10 @@ impl Column {
     pub(in crate::import) fn unfold(&mut self, dimensions: usize) {
         self.unfolded.extend(self.kind.unfold(dimensions));
         if let Some(path) = self.metadata.get_mut(path::KEY) {
-            path.push_str(&"[]".repeat(dimensions)); // at most 16
+            path.push_str(&"[]".repeat(dimensions)); // `dimensions` is at most 16
         }
         if self.struct_nulls.is_none() && self.kind.is_like_struct_nulls() {
-            self.metadata.remove(path::KEY); // otherwise it would be taken for a struct
+            self.metadata.remove(path::KEY); // otherwise it would be mistaken for a struct
         }
     }
 
@@ -81,7 +81,7 @@ impl Column {
         ColumnRequest { position, unfolded: self.unfolded.len(), unit: self.unit() }
     }
 
-    /// Returns the unit and the time zone that its metadata state.
+    /// Returns the unit and the time zone that its metadata states.
     pub(in crate::import) fn timestamp(&self) -> Option<(TimeUnit, Option<String>)> {
         match ArrowType::of(&self.metadata)? {
             ArrowType::Timestamp(unit, zone) => Some((unit, zone)),
@@ -94,8 +94,8 @@ impl Column {
         self.timestamp().map(|(unit, _)| unit).filter(|_| self.kind.instants)
     }
 
-    /// Combines the column with the same column of another source, for which [`describe`] gives the
-    /// same text.
+    /// Combines the column with the same column of another source, for which [`describe`] returns
+    /// the same string.
     pub(super) fn join(&mut self, other: &Self) {
         self.nullable |= other.nullable;
         self.has_explicit_unit |= other.has_explicit_unit;
@@ -145,7 +145,7 @@ impl Column {
     }
 
     /// Sets the shape. Empty lists of bools in a struct get a varying shape: with extent 0, the
-    /// column would be taken for the nulls of a struct.
+    /// column would be mistaken for the nulls of a struct.
     pub(in crate::import) fn set_shape(&mut self, shape: Shape) {
         let is_like_struct = self.kind.dtype == DType::Bool && shape.extents() == [Extent::Fixed(0)];
         let is_field = self.struct_nulls.is_none() && self.path().is_some();
@@ -219,8 +219,8 @@ impl Column {
         Ok(())
     }
 
-    /// Returns the scale of decimals and the number of stored elements for each, or `None` if the
-    /// values are not decimals.
+    /// Returns the scale of decimals and the number of stored elements per decimal, or `None` if
+    /// the values are not decimals.
     fn decimals(&self) -> Option<(i8, usize)> {
         let source_type = ArrowType::of(&self.metadata)?;
         let ArrowType::Decimal(_, _, scale) = source_type else { return None };
@@ -244,7 +244,7 @@ impl Column {
         }
     }
 
-    /// Casts the values like a file's column with these metadata, if both have the same type or are
+    /// Casts the values like a file's column with this metadata, if both have the same type or are
     /// decimals.
     pub(in crate::import) fn cast_like(&mut self, metadata: &Metadata, target: DType) {
         let Some(text) = metadata.get(CAST_TYPE) else { return };
@@ -260,7 +260,7 @@ impl Column {
     }
 }
 
-/// Describes the type of a column, as far as it must be equal in all sources.
+/// Describes the properties of a column's type that must be equal in all sources.
 pub(in crate::import) fn describe(column: &Column) -> String {
     let kind = &column.kind;
     let levels: Vec<String> = kind.levels.iter().map(ToString::to_string).collect();

@@ -1,8 +1,8 @@
 //! A column of an input, as described by its schema alone.
 //!
 //! The schema may leave things open: [`Level::Open`] is an extent that only samples state, and
-//! `instants` are timestamps without a unit. The plan decides them, and tells the source in a
-//! [`ColumnRequest`].
+//! `instants` are timestamps without a unit. The plan decides them, and passes the decisions to the
+//! source in a [`ColumnRequest`].
 
 use crate::format::{CastFacts, ListLevel, path};
 #[cfg(feature = "arrow")]
@@ -21,7 +21,7 @@ pub(in crate::import) const UNKNOWN: u32 = u32::MAX;
 /// A column of an input.
 #[derive(Clone, Debug)]
 pub(in crate::import) struct InputColumn {
-    /// The names of the structs around it and its own, separated by dots.
+    /// The names of the enclosing structs and its own name, separated by dots.
     pub name: String,
     /// The kind, or the reason why the column cannot be stored.
     pub kind: Result<ColumnKind, String>,
@@ -62,7 +62,7 @@ pub(in crate::import) struct ColumnRequest {
 pub(in crate::import) struct StructNulls {
     /// Whether the struct has fields. If not, this column is the only trace of it.
     pub has_fields: bool,
-    /// Whether the struct itself may be null, rather than only a struct around it.
+    /// Whether the struct itself may be null, rather than only an enclosing struct.
     pub may_be_null: bool,
     /// Whether the column is written: a null struct was found, or a tensilo file has the column.
     pub is_written: bool,
@@ -89,8 +89,8 @@ pub(in crate::import) struct StoredColumn {
 pub(in crate::import) struct ColumnKind {
     /// The type of the values that are pushed.
     pub dtype: DType,
-    /// Levels of lists that are not dimensions of a tensor, outermost first. If any, the column is
-    /// nested.
+    /// Levels of lists that are not dimensions of a tensor, outermost first. If there are any, the
+    /// column is nested.
     pub lists: Vec<ListLevel>,
     /// Levels of lists around the elements, outermost first. If an element is stored as several
     /// values, their dimension comes last.
@@ -98,10 +98,10 @@ pub(in crate::import) struct ColumnKind {
     /// Whether the type allows null members in each level of lists, outermost first: null elements
     /// in the innermost, null lists in the others. Levels beyond the end are unknown.
     pub nullable_members: Vec<bool>,
-    /// The number of stored values for each element of the input, such as 16 bytes for a decimal,
-    /// if they form an additional, innermost dimension.
+    /// The number of stored values per element of the input, such as 16 bytes for a decimal, if
+    /// they form an additional, innermost dimension.
     pub element_extent: Option<u32>,
-    /// Whether a sample is a struct of elements and shape.
+    /// Whether a sample is a struct of elements and a shape.
     pub variable_tensor: bool,
     /// Whether the elements are timestamps whose unit depends on all of their values.
     pub instants: bool,
@@ -200,8 +200,8 @@ impl ColumnKind {
         open_count(&self.levels)
     }
 
-    /// Returns whether this many outer dimensions can become lists. Each must be a level of its
-    /// own.
+    /// Returns whether this number of outer dimensions can become lists. Each must be a separate
+    /// level.
     pub(in crate::import) fn can_unfold(&self, dimensions: usize) -> bool {
         let outer = self.list_levels().get(..dimensions);
         !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.rank() == 1))

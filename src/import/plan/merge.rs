@@ -42,8 +42,8 @@ impl Plan {
         self.positions.iter_mut().for_each(|positions| chosen(positions, retained));
     }
 
-    /// Removes the nulls of structs that are not written. Called when the first pass has decided it
-    /// for all.
+    /// Removes the nulls of structs that are not written. Called after the first pass has decided
+    /// this for all structs.
     pub(in crate::import) fn settle_structs(&mut self) -> Result<()> {
         let is_written = |column: &Column| column.struct_nulls.is_none_or(|nulls| nulls.is_written);
         let retained: Vec<bool> = self.columns.iter().map(is_written).collect();
@@ -107,8 +107,8 @@ pub(in crate::import) fn of(sources: &[&dyn RowSource], options: &ConvertOptions
     Ok(plan)
 }
 
-/// Refuses a mix of tensilo files and other formats: shapes are stated by the former, but found for
-/// the latter.
+/// Refuses a mix of tensilo files and other formats: the former state shapes, but shapes are
+/// inferred for the latter.
 fn check_formats(sources: &[&dyn RowSource]) -> Result<()> {
     let tensilo = sources.iter().find(|source| source.is_tensilo());
     let (Some(tensilo), Some(other)) = (tensilo, sources.iter().find(|source| !source.is_tensilo())) else {

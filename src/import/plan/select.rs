@@ -37,8 +37,8 @@ pub(super) fn check_names(sources: &[&dyn RowSource], options: &ConvertOptions, 
     }
 }
 
-/// Returns the selected columns with their positions, in the requested order. The nulls of the
-/// structs around a column precede it.
+/// Returns the selected columns with their positions, in the requested order. The nulls of its
+/// enclosing structs precede each column.
 pub(super) fn choose<'a>(
     columns: &'a [InputColumn],
     options: &ConvertOptions,
@@ -68,7 +68,7 @@ fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]
     chosen
 }
 
-/// Adds the nulls of the structs around columns, each before the first selected field.
+/// Adds the nulls of the enclosing structs of columns, each before the first selected field.
 fn with_nulls<'a>(
     structs: &[(usize, &'a InputColumn)],
     chosen: Vec<(usize, &'a InputColumn)>,
@@ -172,7 +172,7 @@ pub(in crate::import) fn check_shape(column: &Column, shape: &Shape) -> Result<(
     Ok(())
 }
 
-/// Returns whether `selector` is the name of a column or of a struct around it.
+/// Returns whether `selector` is the name of a column or of an enclosing struct.
 fn selects(selector: &str, name: &str) -> bool {
     name.strip_prefix(selector).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
@@ -180,11 +180,11 @@ fn selects(selector: &str, name: &str) -> bool {
 /// The new names of columns and structs, keyed by their names in the inputs.
 pub(super) struct Renames<'a>(HashMap<&'a str, &'a str>);
 
-/// The rename of a column, or of a struct around it.
+/// The rename of a column, or of an enclosing struct.
 struct Rename<'a> {
     from: &'a str,
     to: &'a str,
-    /// The names of its path, and the index of the renamed one; `None` if it has no path.
+    /// The names in its path, and the index of the renamed one; `None` if it has no path.
     path_position: Option<(Vec<Component>, usize)>,
 }
 
@@ -200,7 +200,7 @@ impl<'a> Renames<'a> {
         Ok(Self(names))
     }
 
-    /// Returns the names that match none of the columns and none of the structs around them.
+    /// Returns the names that match none of the columns and none of their enclosing structs.
     pub(super) fn unknown<'b>(&'b self, columns: impl Iterator<Item = &'b InputColumn>) -> Result<Vec<&'a str>> {
         let mut unknown: HashSet<&str> = self.0.keys().copied().collect();
         for column in columns {
@@ -211,8 +211,8 @@ impl<'a> Renames<'a> {
         Ok(unknown.into_iter().collect())
     }
 
-    /// Returns the rename of a column, or of a struct that contains it.
-    /// Refuses to rename a struct together with a field of it.
+    /// Returns the rename of a column, or of a struct that contains it. Refuses to rename both a
+    /// struct and one of its fields.
     fn of(&self, column: &InputColumn) -> Result<Option<Rename<'a>>> {
         if self.0.is_empty() {
             return Ok(None);
@@ -284,7 +284,7 @@ fn overlapping_renames(name: &str, next: &str) -> Error {
     Error::bad_argument(format!("{next:?} equals {name:?} or lies inside it; rename only one of them"))
 }
 
-/// Returns the last name of `to`, without the names of the structs around it.
+/// Returns the last name of `to`, without the names of the enclosing structs.
 fn last_name<'a>(components: &[Component], number: usize, to: &'a str) -> Result<&'a str> {
     let outer: String = components.iter().take(number).map(|component| format!("{}.", component.name)).collect();
     to.strip_prefix(outer.as_str()).filter(|last| !last.is_empty()).ok_or_else(|| {

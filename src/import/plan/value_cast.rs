@@ -18,7 +18,8 @@ pub(in crate::import) struct ValueCast {
     pub source: DType,
     /// The scale, if values are decimals.
     pub scale: Option<i8>,
-    /// The number of stored elements of a value in the source: the bytes of a wide decimal, or one.
+    /// The number of stored elements per value in the source: the size of a wide decimal in bytes,
+    /// or one.
     pub extent: usize,
     pub target: DType,
 }

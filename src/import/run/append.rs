@@ -32,15 +32,15 @@ use std::path::{Path, PathBuf};
 /// rounded when the file was made are rounded again, from the same type. An input may declare a
 /// column nullable where the file's column is not, as long as it has no null. A nullable column may
 /// be missing, or have the type null. Formats that do not declare types get the types of the file,
-/// see [the module](crate::import#inputs). Of the metadata of the inputs, only the Arrow type of a
-/// column is compared. The error lists all differences.
+/// see [the module](crate::import#inputs). Only the Arrow type in the metadata of a column is
+/// compared. The error lists all differences.
 ///
 /// All samples appear at once, when the last one is written; the file is then finished. After an
 /// error, including [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file
 /// is unchanged to the last byte. An input that is the file itself is refused. If the process is
 /// killed, the bytes written so far follow the last commit, where readers ignore them, and the
 /// error of the next [`append()`] says what to do. [`Writer::append`](crate::Writer::append)
-/// describes this, and further refusals.
+/// describes this, and other refusals.
 pub fn append(
     inputs: &[PathBuf],
     file: &Path,
@@ -66,10 +66,10 @@ fn open_adapted(inputs: &[PathBuf], schema: &Schema, options: &AppendOptions) ->
     Ok(inputs)
 }
 
-/// Converts inputs to several files, one after the other, with the columns of an existing table.
+/// Converts inputs to several files, one after another, with the columns of an existing table.
 ///
 /// The table has the columns of `schema`, and errors name it by the path `table`. Inputs are
-/// treated as by [`append()`], and divided among files as by
+/// treated as in [`append()`], and divided among files as in
 /// [`convert_shards`](crate::import::convert_shards). The files have the schema of the table. Each
 /// records the facts of its own casts.
 pub fn append_shards<F: ShardFiles>(
@@ -182,7 +182,7 @@ struct PlannedAppend<'a> {
 }
 
 impl<'a> PlannedAppend<'a> {
-    /// Plans to append inputs to a table with this schema. `path` is the path of the table.
+    /// Plans an append of inputs to a table with this schema. `path` is the path of the table.
     fn of(inputs: &[&'a OpenInput], schema: &Schema, path: &Path, options: &'a AppendOptions) -> Result<Self> {
         let sources: Vec<&dyn RowSource> = inputs.iter().map(|input| input.source()).collect();
         let plan = |source: &&dyn RowSource| {
@@ -385,7 +385,7 @@ fn in_unit_of(file_column: &ColumnSchema, mut column: Column) -> Column {
     column
 }
 
-/// Describes a column of the file in the way `describe` describes a column of an input.
+/// Describes a column of the file, like `describe` for a column of an input.
 fn describe_file_column(file_column: &ColumnSchema) -> String {
     let shape = if file_column.dtype.is_string() || file_column.shape.rank() == 0 {
         String::new()

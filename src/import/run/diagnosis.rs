@@ -14,8 +14,8 @@ use crate::{ColumnSchema, Error, ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 
-/// The minimum number of samples to examine. If the first error comes later, twice as many as
-/// precede it are examined.
+/// The minimum number of samples to examine. If more samples precede the first error, twice that
+/// number is examined.
 const MIN_SAMPLES: u64 = 65_536;
 
 /// A failed conversion.

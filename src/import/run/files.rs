@@ -102,7 +102,7 @@ pub fn convert_shards<F: ShardFiles>(
 ///
 /// Cost: the first pass over columns that their type does not describe completely, and a second
 /// pass over columns whose samples differ in length. If all columns are scalars, or tensors whose
-/// shape is declared or stated by their type, only the metadata of inputs are read.
+/// shape is declared or stated by their type, only the metadata of inputs is read.
 pub fn plan_shards(
     inputs: &[PathBuf],
     shard_bytes: u64,

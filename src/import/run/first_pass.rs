@@ -1,4 +1,4 @@
-//! The first pass over the inputs, which finds what only the data can tell.
+//! The first pass over the inputs, which finds what only the data shows.
 //!
 //! Types leave open which lists are tensors, which of their dimensions have the same extent in
 //! every sample, which unit fits INT96 timestamps, and whether a struct is ever null. The pass
@@ -6,7 +6,7 @@
 //! no further sample can change the result. The result completes the [`Plan`].
 //!
 //! INT96 timestamps of Parquet are nanoseconds of any range. Arrow reads them as 64-bit
-//! nanoseconds, which fits most. If one does not fit, the column is stored in microseconds,
+//! nanoseconds, which fit most values. If one does not fit, the column is stored in microseconds,
 //! provided that every value is a whole number of microseconds and fits.
 
 use super::planned::{BatchPosition, sample_error};
@@ -71,7 +71,7 @@ impl Finder {
         }
     }
 
-    /// Sets what was found in the column.
+    /// Stores the findings in the column.
     fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, RowError)> {
         column.unfold(self.unfold.as_ref().map_or(0, |unfold| unfold.dimensions));
         if let Some(shape) = &self.shape {
@@ -177,7 +177,7 @@ impl Scan<'_> {
 
 /// The maximum number of samples that may differ in a nearly fixed dimension.
 const MAX_ODD_SAMPLES: usize = 16;
-/// In a nearly fixed dimension, at most one in this many samples differs.
+/// In a nearly fixed dimension, at most one sample in this number differs.
 const ONE_IN: u64 = 100;
 
 /// The extents of one dimension seen so far.
@@ -264,7 +264,7 @@ impl ExtentCounts {
         }
         let known = occurrences.iter_mut().find(|occurrence| occurrence.extent == extent);
         if let Some(Occurrence { sample_count, first, .. }) = known {
-            *sample_count += 1; // no overflow: counts samples
+            *sample_count += 1; // no overflow: it counts samples
             if first.len() < MAX_ODD_SAMPLES {
                 first.push((sample, extents.to_vec()));
             }
@@ -274,7 +274,7 @@ impl ExtentCounts {
         if occurrences.len() == 1 {
             return;
         }
-        // the list is short: at most a few others
+        // the list is short: it has at most a few other extents
         occurrences.sort_by_key(|occurrence| std::cmp::Reverse(occurrence.sample_count));
         let others: u64 = occurrences.iter().skip(1).map(|occurrence| occurrence.sample_count).sum();
         if others > u64_of(MAX_ODD_SAMPLES) {
@@ -341,7 +341,8 @@ impl UnfoldFinder {
 
 /// Finds a unit in which every timestamp of a column is exact.
 struct UnitFinder {
-    /// In order of preference, each with the first sample that it does not represent exactly.
+    /// The units, in order of preference, each with the first sample that it does not represent
+    /// exactly.
     candidates: Vec<(TimeUnit, Option<u64>)>,
 }
 

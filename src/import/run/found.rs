@@ -1,7 +1,7 @@
 //! Facts of a conversion in the metadata of its file: inferred shapes, and keys of dropped
 //! metadata.
 //!
-//! Both are stored as text under keys of their own, so that a reader can report them later.
+//! Both are stored as text under separate keys, so that a reader can report them later.
 
 use crate::bytes::le::u64_of;
 use crate::logical::arrow_type::INFERRED_SHAPE;
@@ -13,7 +13,7 @@ use std::fmt;
 
 /// Lists the keys that were dropped because they or their values exceed a limit of the format.
 pub(in crate::import) const DROPPED: &str = "import.dropped_metadata";
-/// The maximum bytes of this list.
+/// The maximum size of this list in bytes.
 const MAX_LISTED_BYTES: usize = 4096;
 /// The last entry of an incomplete list.
 const MORE: &str = "...";
@@ -21,8 +21,8 @@ const MORE: &str = "...";
 /// Returns the keys of the metadata that a conversion dropped, because the format cannot store
 /// them: they are too long or not UTF-8. Keys of a column have the form `key of column`.
 ///
-/// The metadata list them under `import.dropped_metadata`, as a JSON array of about 4,096 bytes for
-/// the file and for each column. If keys are missing from the list, its last entry is `...`.
+/// The metadata lists them under `import.dropped_metadata`, as a JSON array of about 4,096 bytes
+/// for the file and for each column. If keys are missing from the list, its last entry is `...`.
 pub fn dropped_metadata(schema: &Schema) -> Vec<String> {
     let of_columns = schema
         .columns
@@ -44,7 +44,7 @@ pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
     let (mut list, mut bytes, mut is_incomplete) = (Vec::new(), 2_usize, false);
     for key in before.iter().chain(keys).filter(|key| known.insert(*key)) {
         let text = Value::from(key.as_str());
-        let with_key = bytes.saturating_add(text.to_string().len()).saturating_add(1); // and the comma
+        let with_key = bytes.saturating_add(text.to_string().len()).saturating_add(1); // plus the comma
         if key == MORE || with_key > MAX_LISTED_BYTES {
             is_incomplete = true;
         } else {
@@ -58,8 +58,8 @@ pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
     }
 }
 
-/// Returns which texts of these lengths to retain so that their total is at most `limit` bytes. The
-/// longest are dropped first.
+/// Returns which strings, given their lengths, to retain so that their total is at most `limit`
+/// bytes. The longest are dropped first.
 pub(in crate::import) fn fitting(limit: usize, bytes: &[usize]) -> Vec<bool> {
     let mut sum = bytes.iter().fold(0_usize, |sum, bytes| sum.saturating_add(*bytes));
     let mut retained = vec![true; bytes.len()];
@@ -74,12 +74,12 @@ pub(in crate::import) fn fitting(limit: usize, bytes: &[usize]) -> Vec<bool> {
     retained
 }
 
-/// The maximum number of samples with another shape that are listed.
+/// The maximum number of listed samples with a different shape.
 const MAX_LISTED: usize = 3;
 
 /// The shape that a conversion found in a column whose type does not state it.
 ///
-/// The column's metadata store it under `import.shape`, in the format of its `Display`: `[384] in
+/// The column's metadata stores it under `import.shape`, in the format of its `Display`: `[384] in
 /// 32000 samples`, or `[384] in 31999 of 32000 samples; [383] in sample 17`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -88,7 +88,7 @@ pub struct InferredShape {
     pub shape: Shape,
     /// The number of samples that state a shape. Nulls, for example, do not.
     pub sample_count: u64,
-    /// The number of samples with another shape. Unless it is 0, the column's shape varies.
+    /// The number of samples with a different shape. Unless it is 0, the column's shape varies.
     pub odd_count: u64,
     /// The first of these samples.
     pub odd: Vec<OddSample>,
@@ -111,7 +111,7 @@ impl InferredShape {
         parse(column.metadata.get(INFERRED_SHAPE)?)
     }
 
-    /// Makes the shape from `odd`, all samples with another shape.
+    /// Makes the shape from `odd`, all samples with a different shape.
     pub(in crate::import) fn new(shape: Shape, sample_count: u64, odd: impl IntoIterator<Item = (u64, Shape)>) -> Self {
         let mut odd: Vec<OddSample> = odd.into_iter().map(|(sample, shape)| OddSample { sample, shape }).collect();
         let odd_count = u64_of(odd.len());

@@ -46,8 +46,8 @@ pub fn write_batches<K: Sink>(
 ///
 /// Nothing can be read twice, so dimensions of lists vary unless their type ([fixed-size list,
 /// tensor](crate::import)) or [`ConvertOptions::shapes`] fixes them. Lists that do not form
-/// tensors, because of different lengths side by side or nulls inside, are refused unless a shape
-/// with fewer dimensions is declared for them.
+/// tensors, because sibling lists differ in length or a list contains nulls, are refused unless a
+/// shape with fewer dimensions is declared for them.
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let schema = reader.schema();
     let source =

@@ -2,11 +2,11 @@
 //!
 //! `files` and `memory` are the public functions for files and for record batches. `convert` writes
 //! one or several new files in two passes: the first finds shapes (`first_pass`), the second
-//! writes. `append` has given columns, so it needs only the second pass. Both write to a `target`:
-//! one file, or several files of a given size, which a plan can divide among processes. If a pass
-//! fails, `diagnosis` looks for more columns that cannot be stored, so that one error names all of
-//! them. `found` and `source_metadata` decide what a file records about the conversion in its
-//! metadata.
+//! writes. For `append`, the columns are given, so it needs only the second pass. Both write to a
+//! `target`: one file, or several files of a given size, which a plan can divide among processes.
+//! If a pass fails, `diagnosis` looks for more columns that cannot be stored, so that one error
+//! names all of them. `found` and `source_metadata` decide what a file records about the conversion
+//! in its metadata.
 
 pub(super) mod append;
 mod convert;

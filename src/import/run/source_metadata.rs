@@ -1,8 +1,8 @@
 //! Fits the metadata of sources into the header of a file.
 //!
 //! The header has a maximum size. The saved Arrow schema may take half of it, and is reduced to the
-//! fields that are in the file. Other metadata are dropped, longest first, and their keys are
-//! recorded.
+//! fields that are in the file. Other metadata entries are dropped, longest first, and their keys
+//! are recorded.
 
 #[cfg(feature = "arrow")]
 use crate::export::plain_fields;
@@ -16,13 +16,14 @@ use arrow_schema::FieldRef;
 #[cfg(feature = "arrow")]
 use std::collections::HashSet;
 
-/// The maximum bytes of the Arrow schema: half of the header, which also holds all other metadata.
+/// The maximum size of the Arrow schema in bytes: half of the header, which also holds all other
+/// metadata.
 #[cfg(feature = "arrow")]
 const MAX_SCHEMA_BYTES: usize = limits::SCHEMA_BYTES as usize / 2; // exact: 8 MiB
 
 /// Removes the Arrow schema if an export has the same fields without it. Otherwise removes the
-/// fields whose columns are not in the file. Parts that are still too long for the header are
-/// dropped and recorded.
+/// fields whose columns are not in the file. If the schema is still too long for the header,
+/// dictionary values and fields are dropped and recorded.
 #[cfg(feature = "arrow")]
 pub(super) fn preserve_fields(schema: &mut Schema) {
     let Some(bytes) = schema.metadata.get(saved_schema::KEY).map(String::len) else { return };
@@ -57,7 +58,7 @@ pub(super) fn preserve_fields(schema: &mut Schema) {
 /// fields. The longest are dropped first. Also returns the names of dropped fields.
 #[cfg(feature = "arrow")]
 fn shortened(mut fields: Vec<FieldRef>) -> (Option<String>, Vec<String>) {
-    // each with a header of its own, so the sum is slightly too large
+    // each encoding includes a header, so the sum is slightly too large
     let bytes = |field: &FieldRef| saved_schema::encoded(std::slice::from_ref(field)).map_or(0, |value| value.len());
     let bare: Vec<FieldRef> = fields.iter().map(saved_schema::without_values).collect();
     let bare_bytes: Vec<usize> = bare.iter().map(bytes).collect();
@@ -76,9 +77,10 @@ fn shortened(mut fields: Vec<FieldRef>) -> (Option<String>, Vec<String>) {
     (saved_schema::encoded(&retained), left_out.collect())
 }
 
-/// Drops the longest metadata of a schema that do not fit into the header, and records their keys.
+/// Drops the longest metadata entries of a schema until it fits into the header, and records their
+/// keys.
 pub(super) fn fit_header(schema: &mut Schema) {
-    /// The rest of a column record, and the list of dropped keys.
+    /// The size in bytes of the rest of a column record, and of the list of dropped keys.
     const RECORD_BYTES: usize = 256;
     const LIST_BYTES: usize = 32 << 10;
     let names = schema.columns.iter().map(|column| column.name.len().saturating_add(RECORD_BYTES));
@@ -103,7 +105,7 @@ pub(super) fn fit_header(schema: &mut Schema) {
     add_dropped(&mut schema.metadata, &dropped);
 }
 
-/// Returns whether an export needs an entry, and the entry's bytes.
+/// Returns whether an export needs an entry, and the entry's size in bytes.
 fn entry_bytes((key, value): (&String, &String)) -> (bool, usize) {
     const LENGTH_BYTES: usize = 8;
     let is_needed = [path::KEY, arrow_type::KEY, saved_schema::KEY].contains(&key.as_str());

@@ -1,7 +1,7 @@
 //! The destination of converted rows: one file, or several consecutive files.
 //!
 //! Each of several files has at most a given number of raw bytes, or one sample.
-//! [`ShardBoundaries`] decides where a file ends, from the raw bytes of rows only. So the
+//! [`ShardBoundaries`] decides where a file ends, from the raw sizes of rows only. So the
 //! boundaries are the same whether one process writes all files ([`ShardWriter`]), or a plan
 //! [divides](divide) the rows among processes that write one file each.
 
@@ -22,7 +22,7 @@ use std::ops::{ControlFlow, Range};
 
 /// A destination of samples.
 pub(super) trait SampleTarget {
-    /// Whether [`SampleTarget::take`] needs the bytes of rows.
+    /// Whether [`SampleTarget::take`] needs the sizes of rows.
     const NEEDS_ROW_BYTES: bool;
 
     fn schema(&self) -> &Schema;
@@ -31,7 +31,7 @@ pub(super) trait SampleTarget {
     fn sample_count(&self) -> u64;
 
     /// Returns how many of the next `rows` rows go into the same file, at least one. `bytes` has
-    /// their raw bytes; it is empty if the target does not count them.
+    /// their raw sizes; it is empty if the target does not count them.
     fn take(&mut self, rows: usize, bytes: &[usize]) -> Result<usize>;
 
     /// Pushes samples. `casts` has the errors of columns that were already cast.
@@ -60,10 +60,10 @@ impl<K: Sink> SampleTarget for Writer<K> {
     }
 }
 
-/// Decides where files end that have at most a number of raw bytes each, or one sample.
+/// Decides where files end, so that each has at most a given number of raw bytes, or one sample.
 struct ShardBoundaries {
     file_bytes: u64,
-    /// The raw bytes left in the current file; `None` before the first file.
+    /// The number of raw bytes left in the current file; `None` before the first file.
     left: Option<u64>,
 }
 
@@ -73,7 +73,7 @@ impl ShardBoundaries {
     }
 
     /// Returns whether the next row starts a file, and how many of the next `rows` rows go into the
-    /// same file, at least one. `bytes` has their raw bytes.
+    /// same file, at least one. `bytes` has their raw sizes.
     fn take(&mut self, rows: usize, bytes: &[usize]) -> (bool, usize) {
         let of_row = |row: usize| bytes.get(row).and_then(|&bytes| u64::try_from(bytes).ok()).unwrap_or(0);
         let is_full = self.left.is_none_or(|left| of_row(0) > left);
@@ -88,7 +88,7 @@ impl ShardBoundaries {
     }
 }
 
-/// Writes consecutive files with at most a number of raw bytes each, or one sample.
+/// Writes consecutive files with at most a given number of raw bytes each, or one sample.
 pub(super) struct ShardWriter<'a, F: ShardFiles> {
     files: &'a mut F,
     /// Refuses an output that is an input.
@@ -194,7 +194,7 @@ impl<F: ShardFiles> SampleTarget for ShardWriter<'_, F> {
 const EQUAL_ROWS: u64 = 65_536;
 
 /// Divides the rows of inputs among files with at most `shard_bytes` raw bytes each, or one sample.
-/// `options` have the origin of all inputs.
+/// `options` contain the origin of all inputs.
 pub(super) fn divide(
     inputs: &[&OpenInput],
     planned: &[PlannedSource<'_>],
@@ -278,7 +278,7 @@ impl Division<'_> {
         Ok(())
     }
 
-    /// Divides rows with these raw bytes.
+    /// Divides rows with these raw sizes.
     fn rows(&mut self, mut bytes: &[usize]) -> Result<()> {
         while !bytes.is_empty() {
             let (begins, count) = self.boundaries.take(bytes.len(), bytes);

@@ -1,9 +1,9 @@
 //! AVX2: a group is two vectors.
 //!
-//! A shuffle looks up 16 entries, so a longer table is several shuffles. The upper bits of an index
-//! choose among the results by the top bit of each byte, to which they are shifted. Elements of two
+//! A shuffle looks up 16 entries, so a longer table takes several shuffles. The upper bits of an
+//! index are shifted to the top bit of each byte, which selects among the results. Elements of two
 //! bytes are unpacked from bytes and packed again, lane by lane. AVX2 cannot shift each element by
-//! its own count, so such a shift is a product.
+//! its own count, so such a shift is a multiplication.
 
 use super::{GROUP, Lanes, MASK};
 use crate::kernel::dispatch::{Avx2, intrinsics};
@@ -11,7 +11,7 @@ use crate::kernel::vectors::x86_64::{load_16, load_32, store_lanes};
 use std::arch::x86_64::*;
 
 /// For each number of bits to remove, the upper byte of the factor that moves the other bits of a
-/// state to the upper half of the product. The factor for no bits would be 2^16.
+/// state to the upper half of the product. The factor for 0 bits would be 2^16.
 const FACTOR: [u8; 16] = [0, 128, 64, 32, 16, 8, 4, 2, 1, 0, 0, 0, 0, 0, 0, 0];
 
 intrinsics! {
@@ -27,7 +27,7 @@ intrinsics! {
         fn store_pairs(v: Avx2, low: [__m256i; 2], high: [__m256i; 2], to: &mut [[u8; 2]; GROUP]) {
             let (quarters, _) = to.as_flattened_mut().as_chunks_mut::<16>();
             for ((quarters, low), high) in quarters.chunks_exact_mut(4).zip(low).zip(high) {
-                let [a, b, c, d] = quarters else { continue }; // never: four of each
+                let [a, b, c, d] = quarters else { continue }; // never: there are four of each
                 store_lanes(a, c, _mm256_unpacklo_epi8(low, high));
                 store_lanes(b, d, _mm256_unpackhi_epi8(low, high));
             }
@@ -74,7 +74,7 @@ intrinsics! {
             [[a[0], b[0]], [a[1], b[1]], [a[2], b[2]]]
         }
 
-        /// The bytes themselves: only top bits count.
+        /// Returns the bytes unchanged: only their top bits count.
         fn top_bits(v: Avx2, bytes: [__m256i; 2]) -> [__m256i; 2] {
             bytes
         }
@@ -88,10 +88,11 @@ intrinsics! {
 
 intrinsics! {
     [Avx2]
-    /// [`Lanes::load_pairs`] of a half.
+    /// [`Lanes::load_pairs`] for a half.
     fn load_pairs(v: Avx2, pairs: &[[u8; 2]; GROUP / 2]) -> [__m256i; 2] {
         let (halves, _) = pairs.as_flattened().as_chunks();
-        // in bounds: two halves. Packs alternate between their operands, in steps of eight bytes
+        // in bounds: two halves. Pack instructions alternate between their operands, in steps of
+        // eight bytes
         let [lower, upper] = split(v, load_32(&halves[0]), load_32(&halves[1]));
         [_mm256_permute4x64_epi64(lower, 0b11_01_10_00), _mm256_permute4x64_epi64(upper, 0b11_01_10_00)]
     }
@@ -103,7 +104,7 @@ intrinsics! {
         [lower, _mm256_packus_epi16(_mm256_srli_epi16(first, 8), _mm256_srli_epi16(second, 8))]
     }
 
-    /// Returns 16 bytes in both lanes.
+    /// Repeats 16 bytes in both lanes.
     fn row(_: Avx2, row: &[u8; 16]) -> __m256i {
         _mm256_broadcastsi128_si256(load_16(row))
     }
@@ -149,7 +150,7 @@ intrinsics! {
         split(v, first, second)
     }
 
-    /// [`Lanes::divide`] of a half.
+    /// [`Lanes::divide`] for a half.
     fn divide(v: Avx2, [lower, upper]: [__m256i; 2], by: __m256i, [low, high]: [__m256i; 2]) -> [__m256i; 2] {
         let zero = _mm256_setzero_si256();
         let states = [_mm256_unpacklo_epi8(lower, upper), _mm256_unpackhi_epi8(lower, upper)];
@@ -163,13 +164,13 @@ intrinsics! {
 
     /// Returns the quotients and remainders of elements of two bytes.
     fn divide_16(_: Avx2, states: __m256i, by: __m256i, reciprocals: __m256i) -> [__m256i; 2] {
-        let quotients = _mm256_mulhi_epu16(states, reciprocals); // or one less
+        let quotients = _mm256_mulhi_epu16(states, reciprocals); // may be one too small
         let remainders = _mm256_sub_epi16(states, _mm256_mullo_epi16(quotients, by));
         let is_less = _mm256_cmpeq_epi16(_mm256_max_epu16(remainders, by), remainders);
         [_mm256_sub_epi16(quotients, is_less), _mm256_sub_epi16(remainders, _mm256_and_si256(is_less, by))]
     }
 
-    /// [`Lanes::take_bits`] of a half.
+    /// [`Lanes::take_bits`] for a half.
     fn take_bits(v: Avx2, lower: __m256i, upper: __m256i, counts: __m256i) -> [__m256i; 3] {
         let counts = _mm256_and_si256(counts, _mm256_set1_epi8(15));
         let mask = _mm256_shuffle_epi8(row(v, &MASK), counts);

@@ -1,7 +1,7 @@
 //! AVX-512 with VBMI2: a group is one vector.
 //!
-//! Tables of 64 and 256 bytes are look-ups in registers. Elements of two bytes are computed
-//! separately for even and odd positions: no bytes cross a lane, and lower and upper bytes are
+//! Tables of 64 and 256 bytes are looked up in registers. Elements of two bytes are computed
+//! separately for even and odd positions: no bytes cross lanes, and lower and upper bytes are
 //! blended instead of unpacked. Operations that only one port of the processor executes, such as
 //! shifts, are used rarely.
 
@@ -129,7 +129,7 @@ intrinsics! {
 
     /// Returns the quotients and remainders of elements of two bytes.
     fn divide_16(_: Avx512, states: __m512i, by: __m512i, reciprocals: __m512i) -> [__m512i; 2] {
-        let quotients = _mm512_mulhi_epu16(states, reciprocals); // or one less
+        let quotients = _mm512_mulhi_epu16(states, reciprocals); // may be one too small
         let remainders = _mm512_sub_epi16(states, _mm512_mullo_epi16(quotients, by));
         let is_less = _mm512_cmpge_epu16_mask(remainders, by);
         let one_more = _mm512_mask_add_epi16(quotients, is_less, quotients, _mm512_set1_epi16(1));

@@ -1,4 +1,4 @@
-//! Costs of groups of bins in classes, by which encoders choose the classes of groups.
+//! Costs of groups of bins in each class, from which encoders choose the class of each group.
 //!
 //! The cost of a group in a class is the sum over its bins: how often the bin occurs, times its
 //! cost in the class. Costs are integers stored as floats, because processors multiply floats
@@ -32,7 +32,7 @@ impl GroupCosts {
     /// If the lengths differ, only the groups that both have are processed.
     pub fn add(&self, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]) {
         let count = groups.len().min(sums.len());
-        // in bounds: `count` is at most both lengths
+        // in bounds: `count` exceeds neither length
         self.kernel.add(costs, &groups[..count], &mut sums[..count]);
     }
 }
@@ -58,7 +58,7 @@ implement!([Avx2, Neon] Kernel {
     fn add(costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]) => { add }
 });
 
-/// Bins whose costs are added together.
+/// The number of bins whose costs are added together.
 const QUAD: usize = 4;
 
 /// See [`Kernel::add`]. A vector has four bins.
@@ -104,7 +104,7 @@ mod avx512 {
             let quads: &[[[f32; 16]; 4]] = costs.as_flattened().as_chunks().0.as_chunks().0;
             let first = _mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3);
             for (group, sums) in groups.iter().zip(sums) {
-                let mut both = [_mm512_setzero_ps(); 2]; // two sums, so that neither addition waits for the one before
+                let mut both = [_mm512_setzero_ps(); 2]; // two sums, so that additions overlap
                 for (counts, quads) in group.as_chunks::<16>().0.iter().zip(quads) {
                     let counts = load_words(counts);
                     for (quad, costs) in (0..).zip(quads) {

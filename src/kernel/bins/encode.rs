@@ -10,12 +10,12 @@
 //! shrink, then state = (state / F[bin] << 8) + state % F[bin] + C[bin]
 //! ```
 //!
-//! To shrink, a state that the next step would make too large moves its lower byte to the stream.
-//! That byte is what a refill of the decoder takes back. Vectors divide by a product with a
+//! To *shrink* means that a state which the next step would make too large moves its lower byte to
+//! the stream. A refill of the decoder takes this byte back. Vectors divide by a product with a
 //! reciprocal, whose quotient may be one too small, and correct it ([`reciprocal`] has the proof).
 //!
-//! No step has a branch for elements that cannot be coded. Kernels note them, and the block is
-//! dropped when it is finished.
+//! No step has a branch for elements that cannot be coded. Kernels record them, and the block is
+//! dropped at the end.
 
 use super::{BINS, BinModel, CLASSES, GROUP, HAS_BYTE, Lanes};
 use crate::kernel::dispatch::{Implementation, Scalar, implement, implementations};
@@ -23,7 +23,7 @@ use crate::kernel::vectors::WINDOW;
 
 /// The kernels of one instruction set.
 pub trait Kernel: Sync {
-    /// Encodes groups before the last one of a block, last to first. `bins`, `windows` and
+    /// Encodes the groups of a block except the last one, from last to first. `bins`, `windows` and
     /// `classes` have one entry for each group. All bins are in the tables.
     fn groups(
         &self,
@@ -38,7 +38,7 @@ pub trait Kernel: Sync {
 /// One implementation of the encoder.
 pub type BinEncoding = Implementation<dyn Kernel>;
 
-/// A model to encode with, and memory that is reused.
+/// A model for encoding, and reusable memory.
 #[derive(Default)]
 pub struct BinEncoder {
     model: EncoderModel,
@@ -114,7 +114,7 @@ pub struct EncoderModel {
     low: [u8; BINS],
     /// The upper byte of `V` of each bin.
     high: [u8; BINS],
-    /// For each bin, [`HAS_BYTE`] if its elements have a byte of their own in the stream.
+    /// For each bin, [`HAS_BYTE`] if its elements have a separate byte in the stream.
     taken: [u8; BINS],
     /// For each bin, 2 to the power of the number of bits that its elements add to the state: 1 to
     /// 128.
@@ -154,12 +154,12 @@ impl Default for EncoderModel {
 }
 
 impl EncoderModel {
-    /// Makes the tables for a model.
+    /// Builds the tables for a model.
     pub fn set(&mut self, model: &BinModel) {
         (self.low, self.high, self.is_wide) = (model.low, model.high, model.is_wide);
         for bin in 0..BINS {
             // in bounds: below BINS
-            let bits = model.taken[bin] & 7; // all bits, if the bin can be coded
+            let bits = model.taken[bin] & 7; // keeps all bits if the bin can be coded
             self.taken[bin] = model.taken[bin] & HAS_BYTE;
             (self.scale[bin], self.max_upper[bin]) = (1 << bits, u8::MAX >> bits);
         }
@@ -182,8 +182,8 @@ impl EncoderModel {
     }
 }
 
-/// Returns whether `K` is at most 15 and `V` is a multiple of `2^K`, as R-5.18 requires. The bin is
-/// below [`BINS`].
+/// Returns whether `K` is at most 15 and `V` is a multiple of `2^K`, as R-5.18 requires. `bin` must
+/// be below [`BINS`].
 fn can_be_coded(model: &BinModel, bin: usize) -> bool {
     let (start, bits) = (u16::from_le_bytes([model.low[bin], model.high[bin]]), model.bits[bin]);
     bits <= 15 && u32::from(start) % (1 << bits) == 0
@@ -199,7 +199,7 @@ fn reciprocal(frequency: u8) -> u16 {
     u16::MAX.checked_div(frequency.into()).unwrap_or(0)
 }
 
-// ---- the definition in code: one element after the other
+// ---- the definition in code: one element at a time
 
 impl Kernel for Scalar {
     fn groups(
@@ -216,11 +216,11 @@ impl Kernel for Scalar {
     }
 }
 
-/// The maximum bytes of the stream per element: for its bin, for the bits added to its state, and
-/// its own byte.
+/// The maximum number of stream bytes per element: one for its bin, one for the bits added to its
+/// state, and its separate byte.
 pub const MAX_BYTES_PER_ELEMENT: usize = 3;
 
-/// Bytes before the stream that kernels may overwrite.
+/// The number of bytes before the stream that kernels may overwrite.
 pub const SLACK: usize = GROUP + 8;
 
 /// The states of a block and a stream that is written backwards.
@@ -238,8 +238,8 @@ pub struct Coder<'a> {
 }
 
 impl<'a> Coder<'a> {
-    /// Starts at the end of `stream`, which has [`SLACK`] bytes and [`MAX_BYTES_PER_ELEMENT`] for
-    /// each element.
+    /// Starts at the end of `stream`, which has [`SLACK`] bytes plus [`MAX_BYTES_PER_ELEMENT`] per
+    /// element.
     pub fn new(states: [u16; GROUP], stream: &'a mut [u8]) -> Self {
         let lower = states.map(|state| state as u8); // the lower byte
         let upper = states.map(|state| (state >> 8) as u8); // exact
@@ -272,7 +272,7 @@ impl<'a> Coder<'a> {
     }
 
     /// Moves the lower byte of a state to the stream, unless the state is below `limit`. Returns
-    /// the state that remains.
+    /// the remaining state.
     fn shrink(&mut self, i: usize, limit: u32) -> u16 {
         let state = self.state(i);
         if u32::from(state) < limit {
@@ -368,7 +368,7 @@ struct VectorCoder<'a, L: Lanes> {
     stream: &'a mut [u8],
     /// The offset of the first byte of the stream.
     write_offset: usize,
-    /// A bit for each state that had an element that could not be coded.
+    /// A bit for each state with an element that could not be coded.
     refused: u64,
 }
 
@@ -443,7 +443,7 @@ impl<L: Lanes> VectorCoder<'_, L> {
     /// Writes the bytes whose bit is set.
     #[inline(always)]
     fn put(&mut self, bits: u64, bytes: L::Bytes) {
-        // writes 64 bytes that end with the compressed ones: the others fall before the stream
+        // writes 64 bytes that end with the compressed ones; the other bytes land before the stream
         let mut compressed = [0; GROUP + WINDOW];
         let count = bits.count_ones() as usize; // exact: at most 64
         let (_, window) = compressed.split_at_mut(GROUP);

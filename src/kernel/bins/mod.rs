@@ -1,15 +1,16 @@
 //! Windows coded by bins, with 64 interleaved rANS states (chapter 5.13 of the specification).
 //!
 //! A *window* is an integer of at most 16 bits: the upper bits of a number. Bins divide its range.
-//! Bin `b` has the `2^K[b]` values from `V[b]` on; rANS codes which bin it is, and the `K[b]` bits
-//! of the offset follow as raw bits, of the state or of the stream.
+//! Bin `b` has the `2^K[b]` values from `V[b]` on; rANS codes the bin of a window, and the `K[b]`
+//! bits of the offset follow as raw bits, of the state or of the stream.
 //!
-//! An entropy decoder is usually serial, because each symbol needs the state that the one before it
-//! left. Here, element `i` of each group of 64 is coded by state `i`. A state is only needed again
-//! one group later, so a vector decodes a whole group at once. States have 16 bits: a group of them
-//! is a vector of lower bytes and a vector of upper bytes, and every step is an operation on bytes.
-//! Of 256 slots, bin `b` has `F[b]`, its frequency, from slot `C[b]` on; the class of a group
-//! chooses the frequencies. Each line is done for all elements of a group before the next:
+//! An entropy decoder is usually serial, because each symbol needs the state that the previous
+//! symbol left. Here, element `i` of each group of 64 is coded by state `i`. A state is only needed
+//! again one group later, so a vector decodes a whole group at once. States have 16 bits: a group
+//! of them is a vector of lower bytes and a vector of upper bytes, and every step is an operation
+//! on bytes. Bin `b` has `F[b]` of the 256 slots (its frequency), from slot `C[b]` on; the class of
+//! a group selects the frequencies. Each line runs for all elements of a group before the next
+//! line:
 //!
 //! ```text
 //! slot   = lower byte of state
@@ -24,22 +25,22 @@
 //! ```
 //!
 //! A refill replaces each state below 256 by `state << 8 | next byte of the stream`, in the order
-//! of the elements. The mask of these states tells which elements take a byte: [`Group::expand`]
-//! distributes consecutive bytes of the stream to them, and the count of bits in the mask is the
-//! number of bytes taken.
+//! of the elements. The mask of these states selects the elements that take a byte:
+//! [`Group::expand`] distributes consecutive bytes of the stream to them, and the count of bits in
+//! the mask is the number of bytes taken.
 //!
 //! The last group of a block stores low bits of its windows in the states, which saves bytes. It is
 //! decoded element by element, and kernels only decode the groups before it. The states of a group
-//! depend on the group before, so this chain limits the speed. Kernels therefore decode two blocks
-//! side by side: while a step of one block waits, the processor does a step of the other.
+//! depend on the previous group, so this chain limits the speed. Kernels therefore interleave two
+//! blocks: while a step of one block waits, the processor executes a step of the other.
 //!
-//! A stream may be cut or damaged, and tables may have any contents: the steps in vectors do not
+//! A stream may be truncated or damaged, and tables may have any contents; the vector steps do not
 //! check them. Beyond the end of the stream they read zeros, from a padded copy of its last bytes.
 //! A block is malformed unless it ends where the encoder began, with an empty stream and upper
-//! bytes of 1. That is checked once, at the end.
+//! bytes of 1. This is checked once, at the end.
 //!
-//! The steps are made of the vector operations of [`Lanes`]. [`encode`] undoes each step, from the
-//! last group to the first. Encoders choose the classes of groups by [`costs`].
+//! The steps are built from the vector operations of [`Lanes`]. [`encode`] undoes each step, from
+//! the last group to the first. Encoders choose the classes of groups by [`costs`].
 
 use super::copy;
 use super::dispatch::{Implementation, Scalar, implement, implementations};
@@ -63,7 +64,7 @@ pub trait Kernel: Sync {
     fn groups(&self, model: &BinModel, groups: Groups<'_, '_>);
 
     /// Decodes groups of two blocks, the same number of each. A step of a block waits for the step
-    /// before it; meanwhile, the processor does a step of the other block.
+    /// before it; meanwhile, the processor executes a step of the other block.
     fn groups_of_two(&self, model: &BinModel, blocks: [Groups<'_, '_>; 2]) {
         for groups in blocks {
             self.groups(model, groups);
@@ -78,16 +79,16 @@ impl Bins {
     /// Decodes the first windows of a block.
     ///
     /// Returns `false` if the block breaks R-5.19; class codes are not checked. If `out` has fewer
-    /// than `count` windows, only what they need is checked. Also returns `false` if `out` has more
-    /// windows, or if `classes` is too short.
+    /// than `count` windows, only what these windows need is checked. Also returns `false` if `out`
+    /// has more than `count` windows, or if `classes` is too short.
     #[must_use]
     pub fn decode(&self, model: &BinModel, block: CodedBlock<'_>) -> bool {
         let is_empty = block.out.is_empty();
         is_empty || self.finish(model, BlockDecoder::new(block))
     }
 
-    /// Decodes two blocks as [`decode`](Self::decode) does. Faster if they have the same number of
-    /// elements.
+    /// Decodes two blocks like [`decode`](Self::decode). This is faster if they have the same
+    /// number of elements.
     #[must_use]
     pub fn decode_two(&self, model: &BinModel, blocks: [CodedBlock<'_>; 2]) -> [bool; 2] {
         let are_empty = blocks.each_ref().map(|block| block.out.is_empty());
@@ -114,7 +115,7 @@ trait Lanes: Group {
     fn load_pairs(self, pairs: &[[u8; 2]; GROUP]) -> [Self::Bytes; 2];
     /// Stores elements of two bytes, given by lower and upper bytes.
     fn store_pairs(self, low: Self::Bytes, high: Self::Bytes, to: &mut [[u8; 2]; GROUP]);
-    /// Returns the entry of each byte in a table of 256.
+    /// Returns the entry of each byte in a table of 256 entries.
     fn look_up_slot(self, table: &[u8; 256], slots: Self::Bytes) -> Self::Bytes;
     /// Returns the entry of each bin. Bins are below 64, and below 32 unless `is_wide` is set.
     fn look_up_bin(self, table: &[u8; GROUP], bins: Self::Bytes, is_wide: bool) -> Self::Bytes;
@@ -122,7 +123,7 @@ trait Lanes: Group {
     /// Returns the lower and upper bytes of `a * b + c`.
     fn multiply_add(self, a: Self::Bytes, b: Self::Bytes, c: Self::Bytes) -> [Self::Bytes; 2];
 
-    /// Does the same, with the entry of each bin in `table` as `a`.
+    /// Like [`multiply_add`](Self::multiply_add), where `a` is the entry of each bin in `table`.
     #[inline(always)]
     fn look_up_multiply_add(
         self,
@@ -148,7 +149,7 @@ trait Lanes: Group {
     fn less_equal(self, a: Self::Bytes, b: Self::Bytes) -> Self::Mask;
 }
 
-/// For each number of bits, a mask of the lowest bits.
+/// For each number of bits, a mask of that many lowest bits.
 const MASK: [u8; 16] = [0, 1, 3, 7, 15, 31, 63, 127, 255, 0, 0, 0, 0, 0, 0, 0];
 
 /// The maximum number of bins.
@@ -156,7 +157,7 @@ pub const BINS: usize = 64;
 /// The maximum number of classes.
 pub const CLASSES: usize = 4;
 
-/// Set in [`BinModel::taken`] for bins whose elements have a byte of their own in the stream.
+/// Set in [`BinModel::taken`] for bins whose elements have a separate byte in the stream.
 const HAS_BYTE: u8 = 0x80;
 
 /// The bins and the frequencies of each class, as chapter 5.13 defines them.
@@ -247,11 +248,11 @@ pub struct CodedBlock<'b> {
     pub count: usize,
     /// The states and the stream.
     pub stored: &'b [u8],
-    /// The first windows, of two bytes each, the lower one first.
+    /// The first windows, as two bytes each, the lower byte first.
     pub out: &'b mut [[u8; 2]],
 }
 
-/// Groups of a block, without its last one.
+/// Groups of a block, except its last one.
 pub struct Groups<'g, 's> {
     /// The class of each group.
     classes: &'g [u8],
@@ -265,7 +266,7 @@ struct BlockDecoder<'b> {
     coder: Coder<'b>,
     /// The class of each of `groups` and of the group after them.
     classes: &'b [u8],
-    /// The next groups whose windows are all requested, without the last group of the block.
+    /// The next groups whose windows are all requested, except the last group of the block.
     pub groups: &'b mut [[[u8; 2]; GROUP]],
     /// The windows after `groups`.
     rest: &'b mut [[u8; 2]],
@@ -274,7 +275,7 @@ struct BlockDecoder<'b> {
 }
 
 impl<'b> BlockDecoder<'b> {
-    /// Returns `None` if the block does not have its states, or `classes` is too short.
+    /// Returns `None` if states are missing from the block, or `classes` is too short.
     pub fn new(CodedBlock { classes, count, stored, out }: CodedBlock<'b>) -> Option<Self> {
         let coder = Coder::new(count, stored)?;
         let last = count.checked_sub(1)? / GROUP;
@@ -288,7 +289,7 @@ impl<'b> BlockDecoder<'b> {
     /// Takes the next groups, at most `count`.
     pub fn take(&mut self, count: usize) -> Groups<'_, 'b> {
         let count = count.min(self.groups.len());
-        // there are as many classes, and at least as many groups
+        // never the default: `classes` and `groups` have at least `count` entries
         let classes = self.classes.split_off(..count).unwrap_or_default();
         let out = self.groups.split_off_mut(..count).unwrap_or_default();
         Groups { classes, coder: &mut self.coder, out }
@@ -319,7 +320,7 @@ impl<'b> BlockDecoder<'b> {
     }
 }
 
-// ---- the steps of decoding, one element after the other
+// ---- the steps of decoding, one element at a time
 
 /// The states of a block and the rest of its stream.
 pub struct Coder<'a> {
@@ -400,7 +401,7 @@ impl Coder<'_> {
         [self.lower[i], self.upper[i]] = state.to_le_bytes(); // in bounds: below GROUP
     }
 
-    /// Brings the first `count` states to 256 or more.
+    /// Refills the first `count` states to 256 or more.
     fn refill(&mut self, count: usize) {
         for i in 0..count {
             if self.upper[i] == 0 {
@@ -465,8 +466,8 @@ implement!([Avx2, Avx512, Neon] Kernel {
     fn groups_of_two(model: &BinModel, blocks: [Groups<'_, '_>; 2]) => { groups_of_two }
 });
 
-/// Bytes of the stream that a group may read: two refills and the low bytes take at most [`GROUP`]
-/// each.
+/// The number of stream bytes that a group may read: two refills and the low bytes take at most
+/// [`GROUP`] each.
 const LOOKAHEAD: usize = 2 * GROUP + WINDOW;
 
 /// The end of a stream, with zeros after it.
@@ -476,9 +477,9 @@ type Tail = [u8; 2 * LOOKAHEAD];
 struct PaddedStream<'a> {
     /// The stream or, once `tail` is taken, its end.
     bytes: &'a [u8],
-    /// Bytes of the stream before `bytes`.
+    /// The number of stream bytes before `bytes`.
     before: usize,
-    /// Bytes of `bytes` that were used. May exceed its length.
+    /// The number of bytes of `bytes` that were used. May exceed its length.
     used: usize,
     tail: Option<&'a mut Tail>,
 }
@@ -498,7 +499,7 @@ impl<'a> PaddedStream<'a> {
     }
 }
 
-/// Copies the bytes from `used` on to `tail`, and returns it.
+/// Copies the bytes after the first `used` to `tail`, and returns `tail`.
 #[cold]
 fn end<'a>(bytes: &[u8], used: usize, tail: &'a mut Tail) -> &'a [u8] {
     copy(bytes.get(used..).unwrap_or(&[]), tail);
@@ -525,7 +526,7 @@ fn groups_of_two<L: Lanes>(lanes: L, model: &BinModel, blocks: [Groups<'_, '_>; 
     decode_interleaved(lanes, model, blocks);
 }
 
-/// Decodes the groups of several blocks in turns, as many of each as all blocks have.
+/// Decodes groups of several blocks, interleaved: from each block, as many as the shortest has.
 #[inline(always)]
 fn decode_interleaved<L: Lanes, const N: usize>(lanes: L, model: &BinModel, mut blocks: [Groups<'_, '_>; N]) {
     let count = blocks.iter().map(|block| block.out.len().min(block.classes.len())).min().unwrap_or(0);
@@ -534,7 +535,7 @@ fn decode_interleaved<L: Lanes, const N: usize>(lanes: L, model: &BinModel, mut 
     let mut coders = blocks.each_ref().map(|block| VectorCoder::new(lanes, block.coder, tail.next()));
     for i in 0..count {
         for (block, coder) in blocks.iter_mut().zip(&mut coders) {
-            // in bounds: `count` is at most both lengths; of the classes, by their number
+            // in bounds: `count` exceeds neither length, and the class is taken modulo `CLASSES`
             let (class, out) = (&model.classes[usize::from(block.classes[i]) % CLASSES], &mut block.out[i]);
             coder.group(model, class, out);
         }
@@ -551,7 +552,7 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         Self { lanes, lower, upper, stream: PaddedStream { bytes: coder.stream, before: 0, used: 0, tail } }
     }
 
-    /// Updates `coder`, from which this was made.
+    /// Writes the state back to `coder`, from which this was made.
     #[inline(always)]
     fn finish(self, coder: &mut Coder<'_>) {
         self.lanes.store(self.lower, &mut coder.lower);
@@ -584,8 +585,8 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         l.store_pairs(low, high, out);
     }
 
-    /// Brings all states to 256 or more. Takes bytes of `next` from `at` on, and returns their
-    /// number.
+    /// Refills all states to 256 or more. Takes bytes of `next` from `at` on, and returns the
+    /// number of bytes taken.
     #[inline(always)]
     fn refill(&mut self, next: &[u8; LOOKAHEAD], at: usize) -> usize {
         let l = self.lanes;

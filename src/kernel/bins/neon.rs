@@ -1,8 +1,8 @@
 //! NEON: a group is four vectors.
 //!
-//! Tables of 64 bytes are look-ups in four registers. An index beyond the table returns 0, or keeps
-//! what another table returned, so a table of 256 bytes is four look-ups. Elements of two bytes are
-//! widened from bytes, and each is shifted by its own count.
+//! Tables of 64 bytes are looked up in four registers. An index beyond the table returns 0, or
+//! keeps what another table returned, so a table of 256 bytes takes four look-ups. Elements of two
+//! bytes are widened from bytes, and each is shifted by its own count.
 
 use super::{GROUP, Lanes, MASK};
 use crate::kernel::dispatch::{Neon, intrinsics};
@@ -26,7 +26,7 @@ intrinsics! {
         fn store_pairs(v: Neon, low: Quarters, high: Quarters, to: &mut [[u8; 2]; GROUP]) {
             let (halves, _) = to.as_flattened_mut().as_chunks_mut::<GROUP>();
             for (half, at) in halves.iter_mut().zip([0, 2]) {
-                // in bounds: at most 3
+                // in bounds: both indices are at most 3
                 let (low, high) = ([low[at], low[at + 1]], [high[at], high[at + 1]]);
                 // in bounds: two of each
                 let (a, b) = (vzipq_u8(low[0], high[0]), vzipq_u8(low[1], high[1]));
@@ -121,13 +121,13 @@ intrinsics! {
 
 intrinsics! {
     [Neon]
-    /// Returns the quotients and remainders of elements of two bytes. All but the divisors are
-    /// vectors of bytes.
+    /// Returns the quotients and remainders of elements of two bytes. All arguments except the
+    /// divisors are vectors of bytes.
     fn divide_16(_: Neon, states: uint8x16_t, by: uint16x8_t, reciprocals: uint8x16_t) -> [uint8x16_t; 2] {
         let (states, reciprocals) = (vreinterpretq_u16_u8(states), vreinterpretq_u16_u8(reciprocals));
         let products = vmull_u16(vget_low_u16(states), vget_low_u16(reciprocals));
         let more_products = vmull_high_u16(states, reciprocals);
-        // or one less
+        // may be one too small
         let quotients = vshrn_high_n_u32::<16>(vshrn_n_u32::<16>(products), more_products);
         let remainders = vmlsq_u16(states, quotients, by);
         let is_less = vcgeq_u16(remainders, by);

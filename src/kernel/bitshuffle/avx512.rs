@@ -1,9 +1,10 @@
-//! AVX-512 with VBMI and GFNI: 512 elements in a step.
+//! AVX-512 with VBMI and GFNI: 512 elements per step.
 //!
 //! A vector with one byte of each of 64 elements is eight matrices of 8 x 8 bits, one for each
 //! group. `gf2p8affineqb` multiplies such a matrix, its *matrix* operand, by the eight unit
 //! vectors, its *data* operand. The result is the columns of the matrix, which is its transpose.
-//! The operand has its rows last to first, so the byte permutation before it reverses them.
+//! The matrix operand has its rows from last to first, so the preceding byte permutation reverses
+//! them.
 
 use std::arch::x86_64::*;
 
@@ -17,7 +18,7 @@ implement!([Avx512] Kernel {
     fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) => { for W in width => unshuffle::<{ W::BYTES }> }
 });
 
-/// [`Kernel::shuffle`] of elements of `W` bytes.
+/// [`Kernel::shuffle`] for elements of `W` bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn shuffle<const W: usize>(_: Avx512, width: Width, src: &[u8], dst: &mut [u8]) {
@@ -44,7 +45,7 @@ fn shuffle<const W: usize>(_: Avx512, width: Width, src: &[u8], dst: &mut [u8]) 
     copy_tail(W, src, dst);
 }
 
-/// [`Kernel::unshuffle`] of elements of `W` bytes.
+/// [`Kernel::unshuffle`] for elements of `W` bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 fn unshuffle<const W: usize>(_: Avx512, width: Width, src: &[u8], dst: &mut [u8]) {
@@ -123,8 +124,8 @@ fn join_bytes<const W: usize>(mut vectors: [__m512i; W]) -> [__m512i; W] {
     vectors
 }
 
-/// Returns the cache lines of the eight planes of 512 bytes. The bytes of each group are given in
-/// reverse order.
+/// Returns, for 512 bytes, the cache line of each of their eight planes. The bytes of each group
+/// are given in reverse order.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi,gfni")]
 fn to_planes(mut vectors: [__m512i; 8]) -> [__m512i; 8] {
@@ -154,7 +155,7 @@ fn from_planes<const W: usize>(lines: [&[u8; 64]; 8]) -> [__m512i; 8] {
     vectors
 }
 
-/// Transposes each eight bytes as a matrix of 8 x 8 bits. The last byte is row 0.
+/// Transposes each group of eight bytes as a matrix of 8 x 8 bits. The last byte is row 0.
 #[inline]
 #[target_feature(enable = "avx512f,gfni")]
 fn transpose_bits(rows: __m512i) -> __m512i {
@@ -162,7 +163,7 @@ fn transpose_bits(rows: __m512i) -> __m512i {
     _mm512_gf2p8affine_epi64_epi8::<0>(identity, rows)
 }
 
-/// Transposes a square of 2, 4 or 8 vectors, each of that many equal units.
+/// Transposes a square of 2, 4 or 8 vectors, each divided into that many equal units.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transpose_units(vectors: &mut [__m512i]) {
@@ -207,7 +208,7 @@ fn transpose_lanes([a, b, c, d]: [__m512i; 4]) -> [__m512i; 4] {
     ]
 }
 
-/// Permutation that transposes 8 x 8 bytes.
+/// The permutation that transposes 8 x 8 bytes.
 const TRANSPOSE: [u8; 64] = {
     let mut order = [0; 64];
     let mut k = 0;
@@ -218,8 +219,8 @@ const TRANSPOSE: [u8; 64] = {
     order
 };
 
-/// Permutation that brings byte `j` of each element to unit `j`, the bytes of each group in reverse
-/// order.
+/// The permutation that moves byte `j` of each element to unit `j`, with the bytes of each group in
+/// reverse order.
 const fn split_order<const W: usize>() -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;
@@ -231,7 +232,7 @@ const fn split_order<const W: usize>() -> [u8; 64] {
     order
 }
 
-/// Permutation that joins elements whose byte `j` is in unit `j`.
+/// The permutation that joins elements whose byte `j` is in unit `j`.
 const fn join_order<const W: usize>() -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;
@@ -243,9 +244,9 @@ const fn join_order<const W: usize>() -> [u8; 64] {
     order
 }
 
-/// Permutation that brings the eight plane bytes of each group together, in reverse order. If
-/// elements have two bytes, groups 0 to 3 go to the lower halves of the lanes and groups 4 to 7 to
-/// the upper.
+/// The permutation that gathers the eight plane bytes of each group, in reverse order. If elements
+/// have two bytes, groups 0 to 3 go to the lower halves of the lanes and groups 4 to 7 to the
+/// upper.
 const fn plane_order<const W: usize>() -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;

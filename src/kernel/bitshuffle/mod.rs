@@ -11,7 +11,7 @@
 //! vectors by AVX2 and NEON, and by one instruction with AVX-512.
 //!
 //! AVX2 and NEON work in lanes of 16 bytes. A group is `8 * W` bytes there: `C` columns of `N`
-//! bytes, which are 16, or 8 if `W` is 1. First, the bytes of its columns are transposed: vector
+//! bytes, where `N` is 16, or 8 if `W` is 1. First, the bytes of its columns are transposed: vector
 //! `W * t + j` then has byte `j` of element `t`, for as many groups as the vector has bytes.
 //! Second, the bits of the eight vectors with the same `j` are transposed, which makes eight
 //! planes. The inverse takes the same two steps in reverse.
@@ -48,7 +48,7 @@ pub type BitShuffle = Implementation<dyn Kernel>;
 impl BitShuffle {
     /// Splits the elements of `src` into bit planes in `dst`.
     ///
-    /// Both buffers have the same length, a multiple of the width. Otherwise only the whole
+    /// Both buffers must have the same length, a multiple of the width. Otherwise, only the whole
     /// elements that fit in both are shuffled, and the rest of `dst` keeps its bytes (debug builds
     /// assert).
     pub fn shuffle(&self, width: Width, src: &[u8], dst: &mut [u8]) {
@@ -56,7 +56,7 @@ impl BitShuffle {
         self.kernel.shuffle(width, src, dst);
     }
 
-    /// Joins the bit planes of `src` to elements in `dst`: the inverse of
+    /// Joins the bit planes of `src` into elements in `dst`: the inverse of
     /// [`shuffle`](Self::shuffle), under the same conditions.
     pub fn unshuffle(&self, width: Width, src: &[u8], dst: &mut [u8]) {
         let (src, dst) = whole_elements(width, src, dst);
@@ -93,7 +93,7 @@ fn copy_tail(width_bytes: usize, src: &[u8], dst: &mut [u8]) {
     dst[tail..].copy_from_slice(&src[tail..]); // in bounds: equal lengths, and whole groups fit
 }
 
-/// [`Kernel::shuffle`] of elements of `W` bytes.
+/// [`Kernel::shuffle`] for elements of `W` bytes.
 fn shuffle_words<const W: usize>(src: &[u8], dst: &mut [u8]) {
     let m = group_count(W, src.len());
     for j in 0..W {
@@ -107,7 +107,7 @@ fn shuffle_words<const W: usize>(src: &[u8], dst: &mut [u8]) {
     copy_tail(W, src, dst);
 }
 
-/// [`Kernel::unshuffle`] of elements of `W` bytes.
+/// [`Kernel::unshuffle`] for elements of `W` bytes.
 fn unshuffle_words<const W: usize>(src: &[u8], dst: &mut [u8]) {
     let m = group_count(W, src.len());
     for j in 0..W {
@@ -144,7 +144,7 @@ fn transpose(rows: [u8; 8]) -> [u8; 8] {
 /// lines, each line is fetched only once.
 const STEP: usize = 64;
 
-/// Bytes of a lane.
+/// The size of a lane in bytes.
 const LANE: usize = 16;
 
 /// Vectors of one or more lanes. Each method costs an instruction or two.
@@ -165,7 +165,7 @@ trait Vectors: Copy {
     fn swap_bits<const SHIFT: i32>(self, a: Self::Vector, b: Self::Vector, mask: u8) -> [Self::Vector; 2];
 }
 
-/// Vectors of a cache line.
+/// The number of vectors in a cache line.
 const PARTS: usize = STEP / if cfg!(target_arch = "x86_64") { 32 } else { 16 };
 
 /// Returns the number of columns of a group of elements of `width` bytes.
@@ -193,10 +193,10 @@ fn line(bytes: &[u8], offset: usize) -> &[u8; STEP] {
 /// See [`line()`].
 #[inline(always)]
 fn line_mut(bytes: &mut [u8], offset: usize) -> &mut [u8; STEP] {
-    &mut bytes[offset..].as_chunks_mut().0[0] // in bounds: as in `line`
+    &mut bytes[offset..].as_chunks_mut().0[0] // in bounds, like `line`
 }
 
-/// [`Kernel::shuffle`] of elements of `C * N / 8` bytes. A cache line has `PARTS` vectors.
+/// [`Kernel::shuffle`] for elements of `C * N / 8` bytes. A cache line has `PARTS` vectors.
 #[inline(always)]
 fn shuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
     v: V,
@@ -237,7 +237,7 @@ fn shuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
     copy_tail(w, src, dst);
 }
 
-/// [`Kernel::unshuffle`], with the same parameters.
+/// [`Kernel::unshuffle`], with the parameters of [`shuffle`].
 #[inline(always)]
 fn unshuffle<V: Vectors, const PARTS: usize, const C: usize, const N: usize>(
     v: V,

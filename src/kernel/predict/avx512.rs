@@ -1,9 +1,9 @@
 //! AVX-512 with VBMI and VBMI2: vectors of one lane, whose shuffles are masked.
 //!
-//! A step of a prefix sum is one shuffle: for each pair of units, it brings the last element of the
+//! A step of a prefix sum is one shuffle: for each pair of units, it copies the last element of the
 //! first unit to all elements of the second, and a mask clears the first. Many samples end within
-//! their last tile, and a tile of AVX-512 takes longer than a tile of AVX2. Tiles of at most half
-//! as many rows are therefore AVX2's.
+//! their last tile, and a tile of AVX-512 takes longer than a tile of AVX2. AVX2 therefore handles
+//! tiles of at most half as many rows.
 
 use super::vectors::{COLUMNS, Vectors};
 use super::{FilterBank, Kernel, Prediction, filters, rows};
@@ -31,7 +31,8 @@ fn undo_filter(token: Avx512, bank: &FilterBank, codes: &[u8], data: &mut [u8]) 
     filters::undo(Avx512Masks::new(token), bank, codes, data);
 }
 
-/// The token, and masks of the second of each pair of units of 1, 2, 4, .. 32 bytes.
+/// The token, and masks that select the second unit of each pair, for units of 1, 2, 4, ... 32
+/// bytes.
 ///
 /// The masks are hidden from the compiler: it would turn shuffles with known masks into slower
 /// instructions.
@@ -218,14 +219,14 @@ const ODD: u32 = 0xAAAA_AAAA;
 
 intrinsics! {
     [Avx512]
-    /// Returns the bytes of `vector` in `order`, and 0 where `mask` has no bit.
+    /// Returns the bytes of `vector` in `order`, and 0 where the bit in `mask` is not set.
     fn shuffle(_: Avx512, vector: __m512i, order: &[u8; 64], mask: u64) -> __m512i {
         _mm512_maskz_permutexvar_epi8(mask, load_64(order), vector)
     }
 }
 
-/// Returns the order that brings, for each pair of units of `UNIT` bytes, the last element of the
-/// first unit to all elements of the second. With 64 bytes, it brings the last element of the
+/// Returns the order that copies, for each pair of units of `UNIT` bytes, the last element of the
+/// first unit to all elements of the second. With 64 bytes, it copies the last element of the
 /// vector to all elements.
 const fn spread<const UNIT: usize>(width: usize) -> [u8; 64] {
     let mut order = [0; 64];

@@ -8,14 +8,14 @@
 //! Each number takes up to 16 products. An instruction multiplies two numbers of 2 bytes by two
 //! coefficients and adds both products in 32 bits, so the last two numbers of each row are kept as
 //! *pairs*. A pair is multiplied again by other coefficients as it gets older: a ring of pairs
-//! replaces a shift of all numbers. Only the newest pair waits for the number before, so its
+//! replaces a shift of all numbers. Only the newest pair waits for the previous number, so its
 //! products are added last.
 
 use super::vectors::{COLUMNS, Vectors};
 use crate::kernel::Word;
 use crate::kernel::vectors::RowOffsets;
 
-/// Numbers per segment. A segment has one filter.
+/// The number of numbers per segment. A segment has one filter.
 pub const SEGMENT: usize = 128;
 /// The maximum number of coefficients of a filter.
 pub const MAX_TAPS: usize = 16;
@@ -25,12 +25,12 @@ pub const MAX_FILTERS: usize = 16;
 /// Filters, and how they are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterBank {
-    /// The coefficients of each filter, in 4096ths. The first applies to the last number.
+    /// The coefficients of each filter, in 4096ths. The first applies to the most recent number.
     /// Coefficients from `taps` on are 0.
     pub coefficients: [[i16; MAX_TAPS]; MAX_FILTERS],
     /// The number of coefficients per filter, at most [`MAX_TAPS`].
     pub taps: usize,
-    /// Segments after which prediction restarts. 0 counts as 1.
+    /// The number of segments after which prediction restarts. 0 counts as 1.
     pub restart: u16,
     /// The number that counts as 0.
     pub zero: u16,
@@ -49,11 +49,11 @@ impl FilterBank {
     }
 }
 
-/// Bytes of a segment.
+/// The size of a segment in bytes.
 const SEGMENT_BYTES: usize = SEGMENT * u16::BYTES;
-/// The maximum rows of a group.
+/// The maximum number of rows in a group.
 const MAX_ROWS: usize = 32;
-/// Half of the unit of sums, for rounding.
+/// Half a unit of the sums, for rounding.
 const HALF: u32 = 1 << 11;
 
 // ---- numbers to residuals
@@ -62,7 +62,7 @@ const HALF: u32 = 1 << 11;
 #[inline(always)]
 pub(super) fn residuals<T>(_: T, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
     let restart = usize::from(bank.restart.max(1));
-    // the numbers of a segment, preceded by the last numbers of the segment before
+    // the numbers of a segment, preceded by the last numbers of the previous segment
     let mut counted = [0_i32; MAX_TAPS + SEGMENT];
     let segments = numbers.chunks(SEGMENT_BYTES).zip(out.chunks_mut(SEGMENT_BYTES));
     for (segment, (numbers, out)) in segments.enumerate() {
@@ -119,7 +119,7 @@ fn undo_groups<T: Vectors, const TAPS: usize>(t: T, bank: &FilterBank, codes: &[
     }
 }
 
-/// The coefficients for a segment of each row, in pairs: first of the even rows, then of the odd
+/// The coefficients for a segment of each row, in pairs: first for the even rows, then for the odd
 /// rows.
 type Factors<V, const TAPS: usize> = [[V; 2]; TAPS];
 
@@ -138,14 +138,14 @@ struct RowGroup<'b, T: Vectors, const TAPS: usize> {
 impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
     #[inline(always)]
     fn new(t: T, bank: &'b FilterBank) -> Self {
-        let [mut zero, mut half] = [[0; 64]; 2]; // at least a vector
+        let [mut zero, mut half] = [[0; 64]; 2]; // each at least as long as a vector
         (0..32).for_each(|i| bank.zero.set(&mut zero, i));
         (0..16).for_each(|i| HALF.set(&mut half, i));
         let [zero, half] = [t.load(&zero), t.load(&half)];
         Self { t, bank, zero, half, last: [t.zero(); 2], pairs: [[t.zero(); 2]; TAPS] }
     }
 
-    /// Replaces the residuals of a group by the numbers. Only its last row may be short.
+    /// Replaces the residuals of a group with the numbers. Only its last row may be short.
     #[inline(always)]
     fn undo(&mut self, group: &mut [u8], stride: usize, codes: &[u8]) {
         let count = group.len().div_ceil(stride);
@@ -165,7 +165,7 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
     /// coefficients of the last.
     #[inline(always)]
     fn factors(&self, codes: &[u8], stride: usize, count: usize) -> Factors<T::Vector, TAPS> {
-        let mut factors = [[[0; 64]; 2]; TAPS]; // at least a vector each
+        let mut factors = [[[0; 64]; 2]; TAPS]; // each at least as long as a vector
         for row in 0..T::BYTES / u16::BYTES {
             let filter = self.bank.filter(codes, row.min(count - 1) * (stride / SEGMENT_BYTES));
             for (factors, [first, second]) in factors.iter_mut().zip(filter.as_chunks().0) {

@@ -1,17 +1,17 @@
 //! Predictions and their residuals: the transforms *delta*, *lorenzo* and *separable* (chapter 5.6
 //! of the specification), and the option *filters* (chapter 5.15).
 //!
-//! Neighbouring elements are alike, so encodings store what a prediction misses. A sample is read
-//! as rows of `stride` elements. *delta* predicts an element as the one above, and *lorenzo* as
+//! Neighboring elements are alike, so encodings store what a prediction misses. A sample is read as
+//! rows of `stride` elements. *delta* predicts an element as the one above, and *lorenzo* as
 //! `left + above - above_left`. *separable* extrapolates down the column, then corrects by the
-//! error on the left. *filters* are linear predictions from up to 16 numbers before. The first row
-//! is predicted from the left, the first column from above, and the first element as 0. Arithmetic
-//! wraps around, so undoing is exact.
+//! error on the left. *filters* are linear predictions from up to 16 preceding numbers. The first
+//! row is predicted from the left, the first column from above, and the first element as 0.
+//! Arithmetic wraps around, so undoing is exact.
 //!
 //! Encoding is easy to vectorize: all elements are known, and no residual depends on another.
 //! Decoding is a recurrence: each element needs the one before it, and a vector must not wait for
 //! its own elements. Let `r` be the residuals after their zigzag code is undone, and `d` the
-//! differences to the row above. Then *lorenzo* is undone by
+//! differences from the row above. Then *lorenzo* is undone by
 //!
 //! ```text
 //! d[i] = d[i-1] + r[i]                                   along the row
@@ -27,10 +27,10 @@
 //! ```
 //!
 //! [`eighths`](Word::eighths) is a weighted value, rounded. The first row of a sample has no row
-//! above: `x[i] = x[i-1] + r[i]`. The second row has no step above, which counts as 0.
+//! above: `x[i] = x[i-1] + r[i]`. The second row has no step above; it counts as 0.
 //!
-//! The pass down a column is easy: a vector holds neighbours of one row, which do not depend on
-//! each other. Along the row there are two cases:
+//! The pass down a column is easy: a vector holds neighbors of one row, which do not depend on each
+//! other. Along the row there are two cases:
 //!
 //! * **Only sums.** *delta* and *lorenzo* are prefix sums. [`rows`] adds up a vector in as many
 //!   steps as the index of an element has bits; only the carry is passed from vector to vector. A
@@ -40,7 +40,7 @@
 //!   vector has elements: they transpose a tile of 8 columns, and each step advances all of its
 //!   rows. Elements that do not have 2 bytes are undone in words, a few rows side by side.
 //!
-//! All loops are made of the operations of [`vectors`], which each instruction set implements.
+//! All loops are built from the operations of [`vectors`], which each instruction set implements.
 //! `impl Kernel for Scalar` below is the definition in code.
 
 #[cfg(target_arch = "x86_64")]
@@ -82,8 +82,8 @@ pub enum Predictor {
 }
 
 /// The weights of a separable prediction, in eighths, 0 to 8. An element is first predicted as the
-/// one above, plus `above` eighths of the step to that one from the row before. The error of this
-/// prediction is then predicted as `left` eighths of the error on the left.
+/// one above, plus `above` eighths of the step down to that one. The error of this prediction is
+/// then predicted as `left` eighths of the error on the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// The weight of the error on the left.
@@ -110,17 +110,18 @@ pub type Predict = Implementation<dyn Kernel>;
 impl Predict {
     /// Sets `out` to the zigzag-coded residuals of `elements`.
     ///
-    /// Both buffers have the same length, a multiple of the width. Otherwise only the whole
+    /// Both buffers must have the same length, a multiple of the width. Otherwise, only the whole
     /// elements that fit in both are coded (debug builds assert).
     pub fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
         let (elements, out) = whole_elements(width, elements, out);
         self.kernel.residuals(prediction, width, elements, out);
     }
 
-    /// Replaces the zigzag-coded residuals in `data` by the elements: the inverse of
+    /// Replaces the zigzag-coded residuals in `data` with the elements: the inverse of
     /// [`residuals`](Self::residuals).
     ///
-    /// `data` begins with a sample. An incomplete element at its end keeps its bytes.
+    /// `data` must begin at the start of a sample. An incomplete element at its end keeps its
+    /// bytes.
     pub fn undo(&self, prediction: &Prediction, width: Width, data: &mut [u8]) {
         let whole = data.len() - data.len() % width.bytes();
         if let Some(data) = data.get_mut(..whole) {
@@ -132,17 +133,17 @@ impl Predict {
     /// by filters. `codes` has the filter of each segment, modulo [`MAX_FILTERS`]; segments beyond
     /// its end have filter 0.
     ///
-    /// Both buffers have the same even length. Otherwise only the whole numbers that fit in both
-    /// are coded (debug builds assert).
+    /// Both buffers must have the same even length. Otherwise, only the whole numbers that fit in
+    /// both are coded (debug builds assert).
     pub fn filter(&self, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
         let (numbers, out) = whole_elements(Width::W2, numbers, out);
         self.kernel.filter(bank, codes, numbers, out);
     }
 
-    /// Replaces the zigzag-coded residuals in `data` by the numbers: the inverse of
+    /// Replaces the zigzag-coded residuals in `data` with the numbers: the inverse of
     /// [`filter`](Self::filter).
     ///
-    /// `data` begins where the prediction restarts. An odd byte at its end keeps its value.
+    /// `data` must begin where the prediction restarts. An odd byte at its end keeps its value.
     pub fn undo_filter(&self, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
         let whole = data.len() - data.len() % Width::W2.bytes();
         if let Some(data) = data.get_mut(..whole) {
@@ -191,7 +192,7 @@ impl Kernel for Scalar {
     }
 }
 
-/// Predicts number `i` from the numbers between the last restart and it.
+/// Predicts number `i` from the numbers since the last restart.
 fn predict_by_filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], i: usize) -> u16 {
     let mut sum = 1_i32 << 11;
     let filter = bank.filter(codes, i / SEGMENT).iter().take(bank.taps);

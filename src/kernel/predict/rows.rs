@@ -1,16 +1,16 @@
 //! Predictions undone row by row: *delta*, *lorenzo*, and others whose rows are short.
 //!
-//! Let `d[i] = x[i] - x[i-stride]` be the difference to the row above. *delta* stores `d` itself,
+//! Let `d[i] = x[i] - x[i-stride]` be the difference from the row above. *delta* stores `d` itself,
 //! and *lorenzo* its differences, so `d` is a sum of residuals from the start of the row:
 //! `d[i] = d[i-1] + r[i]`. The first row of a sample is such a sum, and so is a whole sample whose
 //! elements are each predicted from the one before.
 //!
 //! The sums within a vector take as many steps as the index of an element has bits: for each pair
 //! of adjacent units of `2^k` elements, step `k` adds the last element of the first unit to all
-//! elements of the second. The sum of all vectors before is added afterwards, so only one addition
-//! waits for the vector before.
+//! elements of the second. The sum of all previous vectors is added afterwards, so only one
+//! addition waits for the previous vector.
 //!
-//! There is a loop for each length of rows:
+//! There is one loop for each kind of rows:
 //!
 //! * *wide*: rows longer than a vector. The row above is loaded.
 //! * *narrow*: a vector holds one row. The row above stays in a register.
@@ -34,10 +34,10 @@ implement!([Avx2, Neon] Kernel {
 /// The extents of samples and rows, limited to the data.
 #[derive(Clone, Copy)]
 struct Strides {
-    /// Elements of a sample, 1 to `count`.
+    /// The number of elements in a sample, 1 to `count`.
     restart: usize,
-    /// Elements of a row, 1 to `restart`. It is `restart` if each element but the first of a sample
-    /// is predicted from the one before.
+    /// The number of elements in a row, 1 to `restart`. Equals `restart` if each element except the
+    /// first of a sample is predicted from the previous one.
     stride: usize,
 }
 
@@ -49,13 +49,13 @@ impl Strides {
         let restart = (prediction.restart.max(1) as usize).min(count);
         let stride = match prediction.stride {
             0 | 1 => restart,                         // the element above is the one before
-            stride => (stride as usize).min(restart), // exact, as before
+            stride => (stride as usize).min(restart), // exact for the same reason
         };
         (count > 0).then_some(Self { restart, stride })
     }
 }
 
-// ---- elements to residuals: none depends on another, so blocks may overlap
+// ---- elements to residuals: no residual depends on another, so blocks may overlap
 
 /// See [`Kernel::residuals`]. The compiler vectorizes the blocks.
 #[inline(always)]
@@ -82,7 +82,7 @@ fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u
             code_range::<W, false, true>(elements, out, above..end, stride);
         } else if above < end {
             code_range::<W, true, true>(elements, out, above + 1..end, stride);
-            // the first element of a row has no left neighbour: it is coded again
+            // the first element of a row has no left neighbor: it is coded again
             for first in (above..end).step_by(stride) {
                 code_element::<W, false, true>(elements, out, first, stride);
             }
@@ -90,7 +90,7 @@ fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u
     }
 }
 
-/// Codes the elements in `range`. All are predicted from the same neighbours: left (`LEFT`), above
+/// Codes the elements in `range`. All are predicted from the same neighbors: left (`LEFT`), above
 /// (`ABOVE`), or left, above and above left.
 #[inline(always)]
 fn code_range<W: Word, const LEFT: bool, const ABOVE: bool>(
@@ -118,7 +118,7 @@ fn code_range<W: Word, const LEFT: bool, const ABOVE: bool>(
     }
 }
 
-/// Codes element `i` in the same way.
+/// Like [`code_range`], for element `i`.
 #[inline(always)]
 fn code_element<W: Word, const LEFT: bool, const ABOVE: bool>(
     elements: &[u8],
@@ -133,7 +133,7 @@ fn code_element<W: Word, const LEFT: bool, const ABOVE: bool>(
 }
 
 /// Returns the zigzag-coded residual of an element, given with its left, above and above-left
-/// neighbours. A neighbour that the prediction does not use is 0.
+/// neighbors. A neighbor that the prediction does not use is 0.
 #[inline(always)]
 fn residual<W: Word>([this, left, above, above_left]: [W; 4]) -> W {
     this.minus(left.plus(above).minus(above_left)).zigzag()
@@ -147,7 +147,7 @@ pub(super) fn undo<V: Vectors>(v: V, prediction: &Prediction, width: Width, data
     for_width!(width, W => Undo(v).any::<W>(prediction, data));
 }
 
-/// The minimum bytes of a sample for which setting up [`PackedRows`] pays.
+/// The minimum size of a sample, in bytes, for which setting up [`PackedRows`] is worthwhile.
 const MIN_PACKED_BYTES: usize = 256;
 
 /// Undoes the start of a slice that extends to the end of the data. Loading a whole vector is
@@ -170,7 +170,7 @@ impl<V: Vectors> Undo<V> {
         }
     }
 
-    /// Undoes all samples if a vector holds several rows. Returns whether it does. `left` is the
+    /// Undoes all samples if a vector holds several rows, and returns whether it did. `left` is the
     /// weight of the error on the left.
     #[inline(always)]
     fn packed_samples<W: Word>(&self, prediction: &Prediction, left: u8, data: &mut [u8]) -> bool {
@@ -236,7 +236,8 @@ impl<V: Vectors> Undo<V> {
         others.get_mut(len - first..).unwrap_or_default()
     }
 
-    /// Does the same if a vector holds a row: the row above need not be loaded.
+    /// Like [`wide`](Self::wide), for rows that fit in a vector, so the row above need not be
+    /// loaded.
     #[inline(always)]
     fn narrow<'d, W: Word, const LORENZO: bool>(&self, data: &'d mut [u8], len: usize, stride: usize) -> &'d mut [u8] {
         let v = self.0;
@@ -266,7 +267,7 @@ impl<V: Vectors> Undo<V> {
             if SUM {
                 let sums = v.sums::<W>(vector);
                 vector = v.plus::<W>(sums, sum);
-                sum = v.plus::<W>(sum, v.last::<W>(sums)); // only this waits for the vector before
+                sum = v.plus::<W>(sum, v.last::<W>(sums)); // waits for the previous vector
             }
             (rest, left) = self.store(vector, rest, left);
         }
@@ -310,20 +311,20 @@ impl<V: Vectors> Undo<V> {
 //
 // Rows that are much shorter than a vector, such as the channels of a pixel. An element is the sum
 // of the differences in its column, down to its row, and a difference is a sum of residuals along
-// its row. Both are prefix sums: of elements a row apart, and of neighbours. *separable* without a
+// its row. Both are prefix sums: of elements a row apart, and of neighbors. *separable* without a
 // weight for the step above differs only along the row: a difference is a residual plus a weighted
 // difference on its left.
 
-/// The maximum steps of a prefix sum: a lane has at most 64 elements, and at least two rows or two
-/// elements of a row.
+/// The maximum number of steps of a prefix sum: a lane has at most 64 elements, and at least two
+/// rows or two elements of a row.
 const MAX_STEPS: usize = 5;
 
 /// Undoes rows of `row` bytes, several in each vector.
 struct PackedRows<V: Vectors> {
     v: V,
-    /// Bytes of a row.
+    /// The size of a row in bytes.
     row: usize,
-    /// Bytes of the rows in a lane.
+    /// The total size of the rows in a lane, in bytes.
     lane: usize,
     /// The weight of the difference on the left.
     left: u8,
@@ -333,7 +334,7 @@ struct PackedRows<V: Vectors> {
     /// The shuffles of the sums down the columns of a lane. The first `down_count` are used.
     down: [V::Vector; MAX_STEPS],
     down_count: usize,
-    /// The shuffle that brings the last row of a lane to all of its rows.
+    /// The shuffle that copies the last row of a lane to all of its rows.
     last: V::Vector,
 }
 
@@ -344,14 +345,14 @@ impl<V: Vectors> PackedRows<V> {
         row > 0 && V::LANE / row * (V::BYTES / V::LANE) > 1
     }
 
-    /// Prepares to undo rows of `row` bytes, which [`fit`](Self::fit). `left` is the weight of the
-    /// error on the left.
+    /// Prepares to undo rows of `row` bytes, for which [`fit`](Self::fit) is true. `left` is the
+    /// weight of the error on the left.
     #[inline(always)]
     fn new<W: Word>(v: V, row: usize, left: u8) -> Self {
-        let row = row.clamp(W::BYTES, V::LANE); // it fits
+        let row = row.clamp(W::BYTES, V::LANE); // no change, because the row fits
         let rows = V::LANE / row;
         let columns = columns::<V>(row);
-        let start_of_last = ((rows - 1) * row) as u8; // exact: in a lane
+        let start_of_last = ((rows - 1) * row) as u8; // exact: an offset in a lane
         let mut packed = Self {
             v,
             row,
@@ -390,7 +391,7 @@ impl<V: Vectors> PackedRows<V> {
             next = v.load_lanes(rest.get(vector_bytes..).unwrap_or_default(), self.lane);
             let sums = self.sums::<W>(self.differences::<W>(v.unzigzag::<W>(residuals)));
             let elements = v.plus::<W>(sums, sum);
-            // only this waits for the vector before
+            // only this addition waits for the previous vector
             sum = v.plus::<W>(sum, v.shuffle(v.last_lane(sums), self.last));
             let done = vector_bytes.min(left);
             if left >= stored_bytes {
@@ -414,7 +415,7 @@ impl<V: Vectors> PackedRows<V> {
         self.v.load_lanes(&rows, self.lane)
     }
 
-    /// Returns the differences to the row above.
+    /// Returns the differences from the row above.
     #[inline(always)]
     fn differences<W: Word>(&self, residuals: V::Vector) -> V::Vector {
         let v = self.v;
@@ -468,11 +469,11 @@ fn columns<V: Vectors>(row: usize) -> [u8; 64] {
     columns
 }
 
-/// Returns the order that brings byte `from(k, column)` to byte `k` of each lane. `column` is the
+/// Returns the order that moves byte `from(k, column)` to byte `k` of each lane. `column` is the
 /// offset of `k` in its row.
 #[inline(always)]
 fn order<V: Vectors>(v: V, columns: &[u8; 64], from: impl Fn(u8, u8) -> u8) -> V::Vector {
-    let mut order = [0; 64]; // at least a vector
+    let mut order = [0; 64]; // at least as long as a vector
     for (k, (to, &column)) in (0..).zip(order.iter_mut().zip(columns)) {
         *to = from(k % V::LANE as u8, column); // exact: at most 64
     }

@@ -9,7 +9,7 @@
 //! x[i] = x[i-stride] + step[i]
 //! ```
 //!
-//! Down a column, a vector holds neighbours of one row, and the steps of the row above stay in
+//! Down a column, a vector holds neighbors of one row, and the steps of the row above stay in
 //! registers. Along a row, each error depends on the one on its left, but on no other row. Several
 //! rows are therefore undone side by side, so the processor need not wait for one error before it
 //! computes the next.
@@ -25,12 +25,12 @@ use crate::kernel::vectors::RowOffsets;
 use crate::kernel::{Word, copy_short};
 use std::mem::replace;
 
-/// Rows that are undone side by side.
+/// The number of rows that are undone side by side.
 const ROWS: usize = 8;
-/// Elements of a row that are coded at a time.
+/// The number of elements of a row that are coded at a time.
 const ROW_SEGMENT: usize = 128;
 
-/// Returns the bytes of a sample and of a row.
+/// Returns the sizes of a sample and of a row, in bytes.
 fn extents<W: Word>(prediction: &Prediction) -> (usize, usize) {
     // exact: no target of this crate has a smaller usize
     let bytes = |elements: u32| (elements.max(1) as usize).saturating_mul(W::BYTES);
@@ -47,7 +47,7 @@ pub(super) fn residuals<W: Word>(prediction: &Prediction, weights: Weights, elem
         let mut above = None;
         for (row, out) in sample.chunks(stride).zip(out.chunks_mut(stride)) {
             row_residuals::<W>(weights, row, above, out);
-            // the second row has no step above: both rows are the same
+            // the second row has no step above, so both rows are the same
             above = Some([row, above.map_or(row, |[above, _]| above)]);
         }
     }
@@ -61,7 +61,7 @@ fn row_residuals<W: Word>(weights: Weights, row: &[u8], above: Option<[&[u8]; 2]
     let mut errors = [W::default(); ROW_SEGMENT + 1];
     let mut segments_above = above.map(|rows| rows.map(|row| row.chunks(bytes)));
     for (segment, out) in row.chunks(bytes).zip(out.chunks_mut(bytes)) {
-        errors[0] = errors[ROW_SEGMENT]; // the last error of the segment before
+        errors[0] = errors[ROW_SEGMENT]; // the last error of the previous segment
         let [_, segment_errors @ ..] = &mut errors;
         match &mut segments_above {
             Some([above, before]) => {
@@ -85,7 +85,7 @@ fn step_errors<W: Word>(rows: [&[u8]; 3], weight: u8, errors: &mut [W]) {
     }
 }
 
-/// Codes errors. The first of `errors` is the left neighbour of the first that is coded.
+/// Codes errors. The first of `errors` is the left neighbor of the first one coded.
 #[inline(always)]
 fn code<W: Word>(errors: &[W; ROW_SEGMENT + 1], left: u8, out: &mut [u8]) {
     let [_, these @ ..] = errors;
@@ -107,7 +107,7 @@ pub(super) fn undo<W: Word, T: Vectors>(t: T, prediction: &Prediction, weights: 
     let (restart, stride) = extents::<W>(prediction);
     let tiled = TiledUndo::new(t, stride, weights);
     for sample in data.chunks_mut(restart) {
-        // a tile of few columns or of one row is slower than its elements one by one
+        // a tile of few columns or of one row is slower than undoing its elements one by one
         if W::BYTES == 2 && stride >= WIDTH && sample.len() > stride {
             tiled.sample(sample);
         } else {
@@ -133,7 +133,7 @@ fn map<W: Word>(data: &mut [u8], f: impl Fn(W) -> W) {
     data.chunks_exact_mut(W::BYTES).for_each(|word| f(W::get(word, 0)).set(word, 0));
 }
 
-/// Replaces the residuals of `COUNT` rows by the errors of the prediction down.
+/// Replaces the residuals of `COUNT` rows with the errors of the downward prediction.
 #[inline(always)]
 fn along<W: Word, const COUNT: usize>(rows: &mut [u8], stride: usize, left: u8) {
     let (stride, count) = (stride / W::BYTES, rows.len() / COUNT / W::BYTES);
@@ -147,14 +147,14 @@ fn along<W: Word, const COUNT: usize>(rows: &mut [u8], stride: usize, left: u8) 
     }
 }
 
-/// Replaces the errors of the prediction down, in all rows but the first, by elements.
+/// Replaces the errors of the downward prediction, in all rows but the first, with elements.
 #[inline(always)]
 fn down<W: Word>(sample: &mut [u8], stride: usize, weight: u8) {
     for start in (stride..sample.len()).step_by(stride) {
-        let (above, row) = sample.split_at_mut(start); // in bounds: a start of a row
+        let (above, row) = sample.split_at_mut(start); // in bounds: the start of a row
         let (before, above) = above.split_at(start - stride); // in bounds: the start of the row above
         let before = before.get(start.saturating_sub(2 * stride)..).filter(|before| !before.is_empty());
-        let before = before.unwrap_or(above); // no step
+        let before = before.unwrap_or(above); // then the step is 0
         let rows = words::<W>(above).zip(words::<W>(before));
         for (word, (above, before)) in row.chunks_exact_mut(W::BYTES).take(stride / W::BYTES).zip(rows) {
             let step = above.minus(before).eighths(weight);
@@ -165,9 +165,9 @@ fn down<W: Word>(sample: &mut [u8], stride: usize, weight: u8) {
 
 // ---- residuals to elements, in tiles
 
-/// Bytes of a row of a tile.
+/// The size of a tile row in bytes.
 const WIDTH: usize = COLUMNS * u16::BYTES;
-/// The weight of a whole error: used along the first row of a sample.
+/// The weight 1, in eighths: used along the first row of a sample.
 pub(super) const FULL_WEIGHT: u8 = 8;
 
 /// A weight for each element of a vector. One of the two fields is 0.
@@ -180,10 +180,10 @@ struct Weight<V> {
 }
 
 impl<V: Copy> Weight<V> {
-    /// Makes weights from eighths: of the first element, and of all others.
+    /// Makes weights from eighths: one for the first element, and one for all others.
     #[inline(always)]
     fn new<T: Vectors<Vector = V>>(t: T, first: u8, others: u8) -> Self {
-        let [mut part, mut whole] = [[0; 64]; 2]; // at least a vector
+        let [mut part, mut whole] = [[0; 64]; 2]; // at least as long as a vector
         for i in 0..T::BYTES / 2 {
             match if i == 0 { first } else { others } {
                 FULL_WEIGHT => u16::MAX.set(&mut whole, i),
@@ -220,15 +220,15 @@ impl<T: Vectors> RowUndo<T> {
         Self { t, stride, first, left }
     }
 
-    /// Replaces the residuals of a group of rows by the errors of the prediction down.
+    /// Replaces the residuals of a group of rows with the errors of the downward prediction.
     ///
-    /// If a tile has more rows than the group, they are copies of the last row and get its errors.
-    /// They also have its weights, because the first group has at least two rows.
+    /// If a tile has more rows than the group, the extra rows are copies of the last row and get
+    /// its errors. They also get its weights, because the first group has at least two rows.
     #[inline(always)]
     fn group(&self, rows: &mut [u8], is_first: bool) {
         let left = if is_first { &self.first } else { &self.left };
         let (stride, count) = (self.stride, rows.len().div_ceil(self.stride));
-        let shortest = rows.len() - (count - 1) * stride; // the last: a sample may end within it
+        let shortest = rows.len() - (count - 1) * stride; // of the last row, where a sample may end
         let in_rows = RowOffsets::new(stride, count);
         let width = stride.min(rows.len());
         let mut errors = self.t.zero();
@@ -244,8 +244,8 @@ impl<T: Vectors> RowUndo<T> {
         }
     }
 
-    /// Does the same with a tile. `errors` has the errors on its left. Returns the errors in its
-    /// last column.
+    /// Like [`group`](Self::group), for one tile. `errors` has the errors on its left. Returns the
+    /// errors in its last column.
     #[inline(always)]
     fn tile(&self, bytes: &mut [u8], rows: &RowOffsets, left: &Weight<T::Vector>, mut errors: T::Vector) -> T::Vector {
         let t = self.t;
@@ -262,12 +262,12 @@ impl<T: Vectors> RowUndo<T> {
         errors
     }
 
-    /// Does the same with the last tile of rows that do not end with a whole tile. It begins with
-    /// the last `done` bytes of the tile before, which are errors already.
+    /// Like [`tile`](Self::tile), for the last tile of rows that do not end with a whole tile. It
+    /// begins with the last `done` bytes of the previous tile, which are errors already.
     #[inline(always)]
     fn last_tile(&self, bytes: &mut [u8], rows: &RowOffsets, left: &Weight<T::Vector>, done: usize) {
         let t = self.t;
-        let mut mask = [[0; WIDTH]; 4]; // at least a vector
+        let mut mask = [[0; WIDTH]; 4]; // at least as long as a vector
         mask.iter_mut().flat_map(|lane| lane.iter_mut().take(done)).for_each(|byte| *byte = u8::MAX);
         let mask = t.load(mask.as_flattened());
         let mut tile = t.load_rows(bytes, rows);
@@ -284,8 +284,8 @@ impl<T: Vectors> RowUndo<T> {
         t.store_rows(t.transpose(tile), bytes, rows);
     }
 
-    /// Does the same as [`tile`](Self::tile), but in a copy: the sample ends within the last row of
-    /// the tile.
+    /// Like [`tile`](Self::tile), but in a copy, because the sample ends within the last row of the
+    /// tile.
     #[inline(always)]
     fn copied_tile(&self, rows: &mut [u8], column: usize, left: &Weight<T::Vector>, errors: T::Vector) -> T::Vector {
         let mut copy = [[0; WIDTH]; 32]; // a tile has at most 32 rows
@@ -324,7 +324,7 @@ impl<T: Vectors> TiledUndo<T> {
     /// Undoes a sample of at least two rows.
     #[inline(always)]
     fn sample(&self, sample: &mut [u8]) {
-        // bytes of a tile's rows
+        // the size of a tile's rows in bytes
         let [group, narrow_group] = [T::BYTES, T::Narrower::BYTES].map(|bytes| self.stride.saturating_mul(bytes / 2));
         let (mut above, mut rest) = (&mut [][..], sample);
         while !rest.is_empty() {
@@ -340,7 +340,7 @@ impl<T: Vectors> TiledUndo<T> {
         }
     }
 
-    /// Replaces the errors of a group of rows by the elements. `above` is empty at the start of a
+    /// Replaces the errors of a group of rows with the elements. `above` is empty at the start of a
     /// sample, and otherwise ends with at least two rows.
     #[inline(always)]
     fn down_all(&self, above: &[u8], rows: &mut [u8]) {
@@ -354,7 +354,7 @@ impl<T: Vectors> TiledUndo<T> {
         }
     }
 
-    /// Does the same with `N` vectors of each row, from byte `column` of the row on.
+    /// Like [`down_all`](Self::down_all), for `N` vectors of each row, from byte `column` on.
     #[inline(always)]
     fn down<const N: usize>(&self, above: &[u8], rows: &mut [u8], column: usize) {
         let t = self.t;
@@ -376,8 +376,8 @@ impl<T: Vectors> TiledUndo<T> {
             if width < N * T::BYTES || rest.len() < N * T::BYTES {
                 self.step(rest, width, &mut elements, &mut steps);
             } else {
-                let (row, _) = rest.split_at_mut(N * T::BYTES); // in bounds: it has at least as many
-                self.step(row, N * T::BYTES, &mut elements, &mut steps); // all of constant lengths
+                let (row, _) = rest.split_at_mut(N * T::BYTES); // in bounds: `rest` is long enough
+                self.step(row, N * T::BYTES, &mut elements, &mut steps); // all lengths are constant
             }
             // the first row is not a step down from anything
             if replace(&mut is_first, false) {
@@ -387,7 +387,7 @@ impl<T: Vectors> TiledUndo<T> {
         }
     }
 
-    /// Replaces the errors in `N` vectors of a row, at most `width` bytes, by the elements.
+    /// Replaces the errors in `N` vectors of a row, at most `width` bytes, with the elements.
     /// `errors` may extend beyond the row, because loading a whole vector is faster than loading
     /// part of one. `elements` and `steps` belong to the row above, and become the elements and
     /// steps of this row.

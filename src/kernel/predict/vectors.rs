@@ -7,7 +7,7 @@
 use crate::kernel::Word;
 use crate::kernel::vectors::RowOffsets;
 
-/// Columns of a tile.
+/// The number of columns in a tile.
 pub(super) const COLUMNS: usize = 8;
 
 /// The index for which [`Vectors::shuffle`] returns 0.
@@ -19,9 +19,9 @@ pub(super) trait Vectors: Copy {
     type Vector: Copy;
     /// Tiles of fewer rows, for the last rows of a sample. `Self` if there are none.
     type Narrower: Vectors;
-    /// Bytes of a vector.
+    /// The size of a vector in bytes.
     const BYTES: usize;
-    /// Bytes of a lane: 16, or the whole vector.
+    /// The size of a lane in bytes: 16, or the whole vector.
     const LANE: usize;
     fn zero(self) -> Self::Vector;
     /// Loads the first vector of `bytes`. If `bytes` is shorter, the rest is unspecified.
@@ -55,7 +55,7 @@ pub(super) trait Vectors: Copy {
         sums
     }
 
-    /// Adds to each element of a lane the element that `order` brings there.
+    /// Adds to each element of a lane the element that `order` moves there.
     #[inline(always)]
     fn add_spread<W: Word>(self, sums: Self::Vector, order: &[u8; 64]) -> Self::Vector {
         self.plus::<W>(sums, self.shuffle(sums, self.load(order)))
@@ -69,7 +69,8 @@ pub(super) trait Vectors: Copy {
 
     /// See [`Word::unzigzag`].
     ///
-    /// If the lowest bit is set, all others are inverted. The rotation brings it to the top.
+    /// If the lowest bit is set, all others are inverted. The rotation moves the lowest bit to the
+    /// top.
     #[inline(always)]
     fn unzigzag<W: Word>(self, vector: Self::Vector) -> Self::Vector {
         self.invert_negative::<W>(self.rotate_right::<W>(vector))
@@ -84,8 +85,8 @@ pub(super) trait Vectors: Copy {
         self.load(bytes)
     }
 
-    /// Stores lanes where [`load_lanes`](Self::load_lanes) loads them, one after the other. A lane
-    /// beyond the end of `bytes` is not stored.
+    /// Stores lanes where [`load_lanes`](Self::load_lanes) loads them, in order. A lane beyond the
+    /// end of `bytes` is not stored.
     #[inline(always)]
     fn store_lanes(self, vector: Self::Vector, bytes: &mut [u8], _lane: usize) {
         if bytes.len() >= Self::BYTES {
@@ -161,7 +162,7 @@ pub(super) trait Vectors: Copy {
     fn join_sums(self, sums: [Self::Vector; 2]) -> Self::Vector;
 }
 
-/// Returns the order that brings, for each pair of units of `unit` bytes in lanes of 16 bytes, the
+/// Returns the order that copies, for each pair of units of `unit` bytes in lanes of 16 bytes, the
 /// last element of the first unit to all elements of the second.
 const fn spread(unit: usize, width: usize) -> [u8; 64] {
     let mut order = [ZERO; 64];
@@ -176,7 +177,7 @@ const fn spread(unit: usize, width: usize) -> [u8; 64] {
     order
 }
 
-/// Returns the order that brings the last element of a lane of 16 bytes to all of its elements.
+/// Returns the order that copies the last element of a lane of 16 bytes to all of its elements.
 const fn spread_last(width: usize) -> [u8; 64] {
     let mut order = [ZERO; 64];
     let mut k = 0;

@@ -11,7 +11,7 @@ use crate::kernel::bins::{
     encode::{self, BinEncoder, BinEncoding, Coder, EncoderModel, MAX_BYTES_PER_ELEMENT, SLACK},
 };
 
-/// Bins and frequencies, and what else encoding needs.
+/// Bins and frequencies, and everything else that encoding needs.
 pub(super) struct Model {
     pub tables: BinModel,
     /// `K` of each bin.
@@ -95,7 +95,7 @@ struct Stored<'a> {
 }
 
 impl Model {
-    /// Decodes two blocks together, and checks each result against decoding the block on its own.
+    /// Decodes two blocks together, and checks each result against decoding the block individually.
     fn check_two(&self, bins: &Bins, blocks: [Stored<'_>; 2], context: impl Fn() -> String) {
         let expected = blocks
             .map(|Stored { classes, count, stored, requested }| self.decode(bins, classes, count, stored, requested));
@@ -228,7 +228,7 @@ fn all_kernels_agree_about_any_bytes() {
     }
 }
 
-/// A model that no file can have is safe to decode with.
+/// Decoding with a model that no file can have is safe.
 #[test]
 fn any_model_is_safe() {
     let mut random = Random::new(7);

@@ -90,7 +90,7 @@ fn every_count_of_numbers_and_tables() {
     }
 }
 
-/// A number beyond the end of its table is found at any position.
+/// A number beyond the end of its table is detected at any position.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn numbers_beyond_their_table() {

@@ -88,12 +88,12 @@ impl Random {
     }
 }
 
-/// Returns offsets of source and destination from alignment, which differ between counts.
+/// Returns the misalignment of source and destination, which differs between counts.
 pub fn offsets(count: usize) -> (usize, usize) {
     [(0, 0), (1, 0), (0, 1), (3, 7), (15, 17), (33, 31), (63, 63)][count % 7]
 }
 
-/// A copy of bytes that is exactly as long and `offset` bytes off alignment.
+/// A copy of bytes with exactly the same length, `offset` bytes off alignment.
 pub struct Misaligned {
     bytes: Box<[u8]>,
     offset: usize,

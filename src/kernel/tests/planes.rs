@@ -1,7 +1,7 @@
 //! Data stored in planes: the bit-shuffle, byte planes and rotation, extra bits, and tiers.
 //!
 //! Each kernel is compared with the scalar one, for lengths that end anywhere in a vector, and in
-//! misaligned buffers whose guards show a write outside of them.
+//! misaligned buffers whose guards reveal a write outside of them.
 
 use super::{Guarded, Misaligned, Random, WIDTHS, contents, counts, offsets};
 use crate::kernel::{
@@ -115,7 +115,7 @@ fn bits_of_chunks_of_usual_size() {
     }
 }
 
-/// In release builds, buffers of different lengths are shuffled as far as both reach.
+/// In release builds, buffers of different lengths are shuffled up to the end of the shorter one.
 #[test]
 #[cfg(not(debug_assertions))]
 fn unequal_buffers_are_cut_to_whole_elements() {
@@ -136,7 +136,7 @@ fn unequal_buffers_are_cut_to_whole_elements() {
 
 // ---- byte planes
 
-/// Counts to test, in elements: more than some steps of the widest implementation.
+/// Counts to test, in elements: more than a few steps of the widest implementation.
 const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=20 } else { 0..=1024 };
 
 fn check_bytes(kernel: &BytePlanes, width: Width, rotate: bool, count: usize, offset: usize) {
@@ -212,7 +212,7 @@ fn trailing_bytes_of_an_element_are_unchanged() {
     }
 }
 
-/// In release builds, nothing is written to buffers that differ in elements.
+/// In release builds, nothing is written to buffers that differ in their number of elements.
 #[test]
 #[cfg(not(debug_assertions))]
 fn buffers_of_other_lengths() {
@@ -558,7 +558,7 @@ fn every_split_gives_the_codes_of_scalar_and_merges_again() {
         for count in counts() {
             let mut random = Random::new(count);
             let symbols = random.bytes(count);
-            // any table, then one in which few symbols do not escape, as in files
+            // any table, then, as in files, one in which only a few symbols do not escape
             let codes = random.bytes(256);
             let any = std::array::from_fn(|i| codes[i]);
             let few = std::array::from_fn(|i| if (0x7A..0x81).contains(&i) { codes[i] } else { 0xFF });

@@ -6,7 +6,7 @@ use crate::kernel::{
     predict::{FilterBank, MAX_FILTERS, MAX_TAPS, Predict, Prediction, Predictor, SEGMENT, Weights, available},
 };
 
-/// Counts to test, in elements: more than some steps of the widest implementation.
+/// Counts to test, in elements: more than a few steps of the widest implementation.
 const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=20 } else { 0..=1024 };
 
 fn check_prediction(kernel: &Predict, prediction: &Prediction, width: Width, count: usize, offset: usize) {
@@ -222,7 +222,7 @@ fn buffers_of_other_lengths() {
 
 // ---- filters
 
-/// Returns a bank of pseudo-random filters, with the extremes among them.
+/// Returns a bank of pseudo-random filters, including the extremes.
 fn bank(taps: usize, restart: u16, zero: u16) -> FilterBank {
     let bytes = contents(taps, MAX_FILTERS * MAX_TAPS * 2);
     let mut values = bytes.as_chunks().0.iter().map(|bytes| i16::from_le_bytes(*bytes));

@@ -2,7 +2,7 @@
 //!
 //! Each takes a reference to an array as long as the vector, without alignment. A function that
 //! takes a slice checks its length. NEON has no instruction that makes a bit mask of a comparison:
-//! [`mask_of`] keeps one bit of each byte, and adds neighbours until each sum has the bits of eight
+//! [`mask_of`] keeps one bit of each byte, and adds neighbors until each sum has the bits of eight
 //! bytes.
 
 use super::RowOffsets;
@@ -12,7 +12,7 @@ use std::arch::aarch64::*;
 #[inline]
 #[target_feature(enable = "neon")]
 pub fn load_16(bytes: &[u8; 16]) -> uint8x16_t {
-    // SAFETY: the reference is good for 16 bytes. The load needs no alignment.
+    // SAFETY: the reference is valid for 16 bytes. The load needs no alignment.
     unsafe { vld1q_u8(bytes.as_ptr()) }
 }
 
@@ -20,7 +20,7 @@ pub fn load_16(bytes: &[u8; 16]) -> uint8x16_t {
 #[inline]
 #[target_feature(enable = "neon")]
 pub fn store_16(bytes: &mut [u8; 16], vector: uint8x16_t) {
-    // SAFETY: the reference is good for 16 bytes. The store needs no alignment.
+    // SAFETY: the reference is valid for 16 bytes. The store needs no alignment.
     unsafe { vst1q_u8(bytes.as_mut_ptr(), vector) }
 }
 
@@ -58,7 +58,7 @@ pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [uint8x16_t; 8])
 #[inline]
 #[target_feature(enable = "neon")]
 pub fn load_8(bytes: &[u8; 8]) -> uint8x8_t {
-    // SAFETY: the reference is good for 8 bytes. The load needs no alignment.
+    // SAFETY: the reference is valid for 8 bytes. The load needs no alignment.
     unsafe { vld1_u8(bytes.as_ptr()) }
 }
 
@@ -66,7 +66,7 @@ pub fn load_8(bytes: &[u8; 8]) -> uint8x8_t {
 #[inline]
 #[target_feature(enable = "neon")]
 pub fn store_8(bytes: &mut [u8; 8], vector: uint8x8_t) {
-    // SAFETY: the reference is good for 8 bytes. The store needs no alignment.
+    // SAFETY: the reference is valid for 8 bytes. The store needs no alignment.
     unsafe { vst1_u8(bytes.as_mut_ptr(), vector) }
 }
 

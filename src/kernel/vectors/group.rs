@@ -1,10 +1,11 @@
 //! Operations on a group of 64 bytes: two vectors of AVX2, one of AVX-512, four of NEON.
 //!
 //! Each byte of a group belongs to one element, and streams have bytes for some elements only.
-//! [`Group::expand`] brings the next bytes of a stream to the elements of a mask, and
-//! [`Group::compress`] brings them back. AVX-512 has instructions for both. AVX2 and NEON handle
-//! eight elements at a time, by a byte shuffle: the eight bits of the mask select its indices from
-//! a table, and prefix sums of bit counts tell where in the stream each eight begins.
+//! [`Group::expand`] distributes the next bytes of a stream to the elements that a mask selects,
+//! and [`Group::compress`] collects them again. AVX-512 has instructions for both. AVX2 and NEON
+//! handle eight elements at a time, by a byte shuffle: the eight bits of the mask select its
+//! indices from a table, and prefix sums of bit counts give the position in the stream at which
+//! each group of eight begins.
 
 use crate::kernel::dispatch::intrinsics;
 use crate::kernel::pad;
@@ -21,11 +22,11 @@ use {
     std::arch::x86_64::*,
 };
 
-/// Bytes of a group.
+/// The size of a group in bytes.
 pub const GROUP: usize = 64;
 
-/// Bytes of a stream that [`Group::expand`] and [`Group::compress`] may access: eight from any of
-/// [`ranks_of_bytes`] on.
+/// The number of stream bytes that [`Group::expand`] and [`Group::compress`] may access: eight,
+/// starting at any of [`ranks_of_bytes`].
 pub const WINDOW: usize = 63 + 8;
 
 /// A group of bytes, and masks of its bytes.
@@ -64,14 +65,14 @@ pub trait Group: Copy {
     /// Returns the next byte of `next` for each bit that is set, and zero for the others.
     fn expand(self, bits: u64, next: &[u8; WINDOW]) -> Self::Bytes;
 
-    /// Does the same, but returns `no` instead of zeros. `mask` and `bits` are the same mask.
+    /// Like [`expand`](Self::expand), but returns bytes of `no` instead of zeros. `mask` and `bits`
+    /// are the same mask.
     #[inline(always)]
     fn expand_or(self, mask: Self::Mask, bits: u64, next: &[u8; WINDOW], no: Self::Bytes) -> Self::Bytes {
         self.select(mask, self.expand(bits, next), no)
     }
 
-    /// Brings the bytes whose bit is set to the start of `to`. The bytes after them are
-    /// unspecified.
+    /// Packs the selected bytes at the start of `to`. The bytes after them are unspecified.
     fn compress(self, bits: u64, bytes: Self::Bytes, to: &mut [u8; WINDOW]);
 }
 
@@ -285,7 +286,7 @@ intrinsics! {
     }
 }
 
-// ---- byte shuffles of eight
+// ---- shuffles of eight bytes
 
 /// Vectors of eight bytes.
 trait Eights: Copy {
@@ -321,11 +322,11 @@ fn compress<V: Group + Eights>(v: V, bits: u64, bytes: V::Bytes, to: &mut [u8; W
     }
 }
 
-/// For each set of eight positions, the indices of two shuffles that undo each other.
+/// For each subset of the eight positions, the indices of two shuffles that undo each other.
 struct Orders {
-    /// Each position of the set receives the byte at its rank in the set; the others receive zero.
+    /// Each position in the subset receives the byte at its rank there; the others receive zero.
     expand: [[u8; 8]; 256],
-    /// The bytes at positions of the set move to the start, in order.
+    /// The bytes at positions in the subset move to the start, in order.
     compress: [[u8; 8]; 256],
 }
 

@@ -39,7 +39,7 @@ impl RowOffsets {
     }
 }
 
-/// Prefetches bytes that will be read soon into the cache. Cost: about a cycle per 64 bytes. Does
+/// Prefetches into the cache bytes that will be read soon. Cost: about a cycle per 64 bytes. Does
 /// nothing outside x86-64, where Rust has no stable prefetch.
 #[inline]
 pub fn prefetch_cache_lines(bytes: &[u8]) {

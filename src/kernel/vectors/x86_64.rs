@@ -11,7 +11,7 @@ use std::arch::x86_64::*;
 #[inline]
 #[target_feature(enable = "sse2")]
 pub fn load_16(bytes: &[u8; 16]) -> __m128i {
-    // SAFETY: the reference is good for 16 bytes. The load needs no alignment.
+    // SAFETY: the reference is valid for 16 bytes. The load needs no alignment.
     unsafe { _mm_loadu_si128(bytes.as_ptr().cast()) }
 }
 
@@ -19,7 +19,7 @@ pub fn load_16(bytes: &[u8; 16]) -> __m128i {
 #[inline]
 #[target_feature(enable = "sse2")]
 pub fn store_16(bytes: &mut [u8; 16], vector: __m128i) {
-    // SAFETY: the reference is good for 16 bytes. The store needs no alignment.
+    // SAFETY: the reference is valid for 16 bytes. The store needs no alignment.
     unsafe { _mm_storeu_si128(bytes.as_mut_ptr().cast(), vector) }
 }
 
@@ -27,7 +27,7 @@ pub fn store_16(bytes: &mut [u8; 16], vector: __m128i) {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn load_32(bytes: &[u8; 32]) -> __m256i {
-    // SAFETY: the reference is good for 32 bytes. The load needs no alignment.
+    // SAFETY: the reference is valid for 32 bytes. The load needs no alignment.
     unsafe { _mm256_loadu_si256(bytes.as_ptr().cast()) }
 }
 
@@ -35,7 +35,7 @@ pub fn load_32(bytes: &[u8; 32]) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn store_32(bytes: &mut [u8; 32], vector: __m256i) {
-    // SAFETY: the reference is good for 32 bytes. The store needs no alignment.
+    // SAFETY: the reference is valid for 32 bytes. The store needs no alignment.
     unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), vector) }
 }
 
@@ -43,7 +43,7 @@ pub fn store_32(bytes: &mut [u8; 32], vector: __m256i) {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn load_lanes(lower: &[u8; 16], upper: &[u8; 16]) -> __m256i {
-    // SAFETY: both references are good for 16 bytes. The loads need no alignment.
+    // SAFETY: both references are valid for 16 bytes. The loads need no alignment.
     unsafe { _mm256_loadu2_m128i(upper.as_ptr().cast(), lower.as_ptr().cast()) }
 }
 
@@ -51,12 +51,12 @@ pub fn load_lanes(lower: &[u8; 16], upper: &[u8; 16]) -> __m256i {
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn store_lanes(lower: &mut [u8; 16], upper: &mut [u8; 16], vector: __m256i) {
-    // SAFETY: both references are good for 16 bytes. The stores need no alignment.
+    // SAFETY: both references are valid for 16 bytes. The stores need no alignment.
     unsafe { _mm256_storeu2_m128i(upper.as_mut_ptr().cast(), lower.as_mut_ptr().cast(), vector) }
 }
 
-/// Loads 16 bytes of each row: row `i` to the lower lane of vector `i`, row `i + 8` to the upper.
-/// Returns zeros if `bytes` does not contain all of them.
+/// Loads 16 bytes of each row: row `i` into the lower lane of vector `i`, row `i + 8` into the
+/// upper. Returns zeros if `bytes` does not contain all of them.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [__m256i; 8] {
@@ -93,8 +93,8 @@ pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m256i; 8]) {
     }
 }
 
-/// Loads 16 bytes of each row: rows `i`, `i + 8`, `i + 16` and `i + 24` to the lanes of vector `i`.
-/// Returns zeros if `bytes` does not contain all of them.
+/// Loads 16 bytes of each row: rows `i`, `i + 8`, `i + 16` and `i + 24` into the lanes of vector
+/// `i`. Returns zeros if `bytes` does not contain all of them.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn load_32_rows(bytes: &[u8], rows: &RowOffsets) -> [__m512i; 8] {
@@ -135,7 +135,7 @@ pub fn store_32_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m512i; 8])
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn load_64(bytes: &[u8; 64]) -> __m512i {
-    // SAFETY: the reference is good for 64 bytes. The load needs no alignment.
+    // SAFETY: the reference is valid for 64 bytes. The load needs no alignment.
     unsafe { _mm512_loadu_si512(bytes.as_ptr().cast()) }
 }
 
@@ -143,7 +143,7 @@ pub fn load_64(bytes: &[u8; 64]) -> __m512i {
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn store_64(bytes: &mut [u8; 64], vector: __m512i) {
-    // SAFETY: the reference is good for 64 bytes. The store needs no alignment.
+    // SAFETY: the reference is valid for 64 bytes. The store needs no alignment.
     unsafe { _mm512_storeu_si512(bytes.as_mut_ptr().cast(), vector) }
 }
 
@@ -151,7 +151,7 @@ pub fn store_64(bytes: &mut [u8; 64], vector: __m512i) {
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn load_floats(floats: &[f32; 16]) -> __m512 {
-    // SAFETY: the reference is good for 64 bytes. The load needs no alignment.
+    // SAFETY: the reference is valid for 64 bytes. The load needs no alignment.
     unsafe { _mm512_loadu_ps(floats.as_ptr()) }
 }
 
@@ -159,7 +159,7 @@ pub fn load_floats(floats: &[f32; 16]) -> __m512 {
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn store_floats(floats: &mut [f32; 16], vector: __m512) {
-    // SAFETY: the reference is good for 64 bytes. The store needs no alignment.
+    // SAFETY: the reference is valid for 64 bytes. The store needs no alignment.
     unsafe { _mm512_storeu_ps(floats.as_mut_ptr(), vector) }
 }
 
@@ -167,7 +167,7 @@ pub fn store_floats(floats: &mut [f32; 16], vector: __m512) {
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn load_words(words: &[u16; 16]) -> __m512 {
-    // SAFETY: the reference is good for 32 bytes. The load needs no alignment.
+    // SAFETY: the reference is valid for 32 bytes. The load needs no alignment.
     let words = unsafe { _mm256_loadu_si256(words.as_ptr().cast()) };
     _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(words))
 }
@@ -209,7 +209,7 @@ pub fn load_quarters(table: &[u8; 256]) -> [__m512i; 4] {
     quarters
 }
 
-/// Returns the entry of each byte in a table of 256.
+/// Returns the entry of each byte in a table of 256 entries.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub fn look_up_256([a, b, c, d]: &[__m512i; 4], bytes: __m512i) -> __m512i {

@@ -1,6 +1,7 @@
 //! Reads many samples at once: plan, fetch, decode.
 //!
-//! Reading samples one by one pays a request and a decoding for each. A batch pays once per chunk:
+//! Reading samples one by one costs a request and a decode for each sample. A batch pays that cost
+//! once per chunk:
 //!
 //! 1. *Plan* ([`plan`], [`tasks`]). The samples are sorted, so that each chunk is visited once. A
 //!    task is created for each chunk; it states which bytes to read (the whole chunk, some blocks,
@@ -11,9 +12,9 @@
 //! 3. *Decode*. Each task is decoded straight to the positions of its samples. Tasks are
 //!    independent, so any thread can decode any of them.
 //!
-//! [`gather`] does all of this in one call, and decodes some requests before it reads the next
-//! ones. [`stages`] exposes the steps to callers that schedule them themselves. Whatever the order
-//! of the I/O, the error is the one of the first sample that fails.
+//! [`gather`] runs all steps in one call, and decodes the bytes of some requests before it sends
+//! the next ones. [`stages`] exposes the steps to callers that schedule them themselves. Whatever
+//! the order of the I/O, the error is always the one for the first failing sample.
 
 pub(in crate::read) mod gather;
 #[cfg(feature = "rayon")]

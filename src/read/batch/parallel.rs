@@ -1,10 +1,10 @@
-//! Gathers with the threads of the rayon pool in which it is called.
+//! Gathers with the threads of the current rayon pool.
 //!
 //! The calling thread makes the plan. The plan is then divided into several segments per thread,
 //! and each thread repeatedly takes a segment, fetches its bytes and decodes it. Several segments
 //! per thread let all threads finish at about the same time. Segments are taken in order, and every
-//! segment that was taken is finished. So the first error in the order of the plan is always found,
-//! and it is the one that a single thread would meet first.
+//! segment taken is finished. So the first error in plan order is always found, which is the one
+//! that a single thread would meet first.
 
 use super::plan::{ReadPlan, Step};
 use super::waves::{FetchScratch, fetch};
@@ -20,11 +20,11 @@ use crate::{Error, Result};
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
 use std::sync::{Mutex, PoisonError};
 
-/// Gathers samples of one column with many threads, see
+/// Gathers samples of one column with many threads; see
 /// [`Column::parallel_cursor`](crate::Column::parallel_cursor). Owns the memory of all threads and
-/// reuses it in the next call. A call allocates a few lists as long as the request.
+/// reuses it in the next call. A call allocates a few lists with an entry per requested sample.
 ///
-/// Calls run on the current rayon pool: inside `pool.install(..)` on that pool, otherwise on the
+/// Calls run on the current rayon pool: that is, `pool` inside `pool.install(..)`, otherwise the
 /// global one. Results and errors are the same as with a [`Cursor`](crate::Cursor), whatever the
 /// number of threads, even if several chunks are damaged.
 pub struct ParallelCursor {
@@ -44,7 +44,7 @@ struct Worker {
 /// Segments per thread: enough for all threads to finish at about the same time.
 const SEGMENTS_PER_THREAD: usize = 8;
 
-// here and not next to `Column`, because modules must not depend on each other in a cycle
+// here rather than next to `Column`, to avoid a dependency cycle between modules
 impl Column {
     /// Returns a cursor that divides each call among the threads of a rayon pool (cargo feature
     /// `rayon`).
@@ -63,26 +63,26 @@ impl ParallelCursor {
         Column::new(self.column.clone())
     }
 
-    /// Gathers as [`Cursor::gather_slice`](crate::Cursor::gather_slice) does, with all threads of
-    /// the pool. Each takes some chunks, and copies or decodes their samples straight to their
+    /// Gathers like [`Cursor::gather_slice`](crate::Cursor::gather_slice), with all threads of the
+    /// pool. Each thread takes some chunks, and copies or decodes their samples straight to their
     /// destinations.
     ///
-    /// Cost: as `gather_slice`, divided by the number of threads, except that one thread finds the
-    /// chunks.
+    /// Cost: same as `gather_slice`, divided by the number of threads, except that a single thread
+    /// finds the chunks.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.column.schema().dtype).map_err(|error| self.column.in_column(error))?;
         self.gather_bytes(indices, pod::as_bytes_mut(out))
     }
 
-    /// Gathers as [`Cursor::gather_bytes`](crate::Cursor::gather_bytes) does, with all threads of
-    /// the pool. Cost: as [`ParallelCursor::gather_slice`].
+    /// Gathers like [`Cursor::gather_bytes`](crate::Cursor::gather_bytes), with all threads of the
+    /// pool. Cost: same as [`ParallelCursor::gather_slice`].
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.gather(indices, Destination::Bytes(out))
     }
 
-    /// Gathers as [`Cursor::gather_into`](crate::Cursor::gather_into) does, with all threads of the
-    /// pool. Cost: as [`ParallelCursor::gather_slice`]; the calling thread copies values of ragged
-    /// samples once more.
+    /// Gathers like [`Cursor::gather_into`](crate::Cursor::gather_into), with all threads of the
+    /// pool. Cost: same as [`ParallelCursor::gather_slice`]; the calling thread copies values of
+    /// ragged samples one more time.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         self.gather(indices, Destination::Buffer(out)).map(|_| ()).inspect_err(|_| out.clear())
     }
@@ -106,8 +106,8 @@ impl ParallelCursor {
 /// Runs all segments. Returns the error that a single thread would meet first.
 fn run(plan: &ReadPlan, workers: &mut [Worker], segments: Vec<PlanSegment<'_>>) -> Result<()> {
     let queue = Mutex::new(segments.into_iter());
-    // segments are taken in order, and all that were taken are finished, so the first error is
-    // among them
+    // segments are taken in order, and every segment taken is finished, so the first error is among
+    // these
     let errors = workers.par_iter_mut().with_max_len(1).filter_map(|worker| {
         loop {
             let segment = { queue.lock().unwrap_or_else(PoisonError::into_inner).next()? };
@@ -121,7 +121,7 @@ fn run(plan: &ReadPlan, workers: &mut [Worker], segments: Vec<PlanSegment<'_>>) 
 }
 
 impl Worker {
-    /// Fetches and decodes a segment. Returns the first error, and the number of its task.
+    /// Fetches and decodes a segment. Returns the first error and the number of its task.
     fn run(&mut self, plan: &ReadPlan, segment: PlanSegment<'_>) -> std::result::Result<(), (usize, Error)> {
         let Self { decoder, fetch: scratch } = self;
         segment.decode_with(decoder, |tasks, run| {

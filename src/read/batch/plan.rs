@@ -1,24 +1,25 @@
 //! The plan of a read, and the bytes that it fetches.
 //!
 //! Planning needs I/O itself: index pages say where chunks are, and block indexes say where blocks
-//! are. Done lazily, that would be a chain of small reads, each a round trip on an object store. So
-//! a plan advances in steps. Each step uses what was prefetched, and prefetches what the next step
-//! needs:
+//! are. Done lazily, that would be a chain of small reads, each a round trip to an object store. So
+//! a plan advances in steps. Each step uses what the previous one has prefetched, and prefetches
+//! what the next one needs:
 //!
 //! 1. [`ReadPlan::begin`] sorts the samples, and prefetches the index pages that probably list
 //!    their chunks.
 //! 2. The first [`ReadPlan::advance`] looks up the chunks. It prefetches the block indexes of
-//!    chunks whose blocks are read individually, together with a guess at the block of a sample.
+//!    chunks whose blocks are read individually, together with the block that probably contains a
+//!    sample.
 //! 3. The second [`ReadPlan::advance`] decides for each chunk which bytes to fetch, and coalesces
 //!    the ranges of all tasks into requests.
 //!
 //! A step costs one round trip, whatever the number of columns. If a caller takes many plans
-//! through each step together, it does not depend on the number of files either.
+//! through each step together, the cost does not depend on the number of files either.
 //!
 //! [`FetchedBytes`] holds the bytes of a plan, back to back in the order of its requests. They are
-//! either in memory of its own, which it reuses, or in memory of the caller, such as pinned memory
-//! of a device. The latter can be filled without a copy if offsets in the file and in memory are
-//! aligned. The fetched ranges can then be longer than the planned ones, so both are recorded.
+//! either in its own memory, which it reuses, or in the caller's, such as pinned memory for a
+//! device. The caller's memory can be filled without a copy if offsets in the file and in memory
+//! are aligned. The fetched ranges can then be longer than the planned ones, so both are recorded.
 
 use super::tasks::{TaskBytes, TaskList};
 use super::waves::FirstError;
@@ -51,9 +52,9 @@ pub(in crate::read) enum Step {
 /// A read has three stages. Cursors and [`Rows`](crate::Rows) run all of them; a loader can run
 /// them separately:
 ///
-/// 1. *Plan*: [`ReadPlan::select`] finds the chunks by the index.
+/// 1. *Plan*: [`ReadPlan::select`] finds the chunks through the index.
 /// 2. *Fetch*: [`ReadPlan::fetch`] reads the bytes with [`Source::read_ranges`]. A program that
-///    fetches them by other means fills the memory that [`FetchedBytes::begin`] returns.
+///    fetches the bytes by other means fills the memory that [`FetchedBytes::begin`] returns.
 /// 3. *Decode*: a [`Decoder`](super::stages::Decoder) decodes without I/O.
 ///    [`ReadPlan::decode_segments`] divides the work among threads.
 ///
@@ -108,7 +109,7 @@ impl ReadPlan {
     }
 
     /// Returns the number of tasks, which are independent of each other: one for each chunk, or for
-    /// each sequence of samples or blocks that is read individually.
+    /// each sequence of samples or blocks that is read without the rest of its chunk.
     pub fn task_count(&self) -> usize {
         self.list.tasks.len()
     }
@@ -125,7 +126,7 @@ impl ReadPlan {
         self.ranges().iter().map(|range| range.end.saturating_sub(range.start)).fold(0, u64::saturating_add)
     }
 
-    /// Tells the source that the bytes of the plan will be fetched soon, so that it starts to read
+    /// Hints that the bytes of the plan will be fetched soon, so that the source starts reading
     /// them in the background. For a mapped file, these are the chunks that have not been read
     /// before.
     ///
@@ -135,8 +136,8 @@ impl ReadPlan {
         Self::prefetch_all(std::slice::from_ref(self))
     }
 
-    /// Prefetches several plans, as [`ReadPlan::prefetch`] does for one. Each file gets one call
-    /// with the ranges of all plans, so adjacent ranges of different plans can become one request.
+    /// Prefetches several plans, like [`ReadPlan::prefetch`]. Each file gets one call with the
+    /// ranges of all plans, so adjacent ranges of different plans can become one request.
     pub fn prefetch_all(plans: &[Self]) -> Result<()> {
         let mut files: Vec<(&Arc<ReaderInner>, Vec<Range<u64>>)> = Vec::new();
         let mut number_of = HashMap::new();
@@ -178,7 +179,7 @@ impl ReadPlan {
         })
     }
 
-    /// Sets the columns, which must be of one reader.
+    /// Sets the columns, which must belong to one reader.
     pub(in crate::read) fn set_columns<'c>(&mut self, columns: impl Iterator<Item = &'c ColumnInner>) -> Result<()> {
         self.step = Step::Failed;
         self.columns.clear();
@@ -196,7 +197,7 @@ impl ReadPlan {
         if matches!(self.step, Step::Complete) { Ok(()) } else { Err(not_complete()) }
     }
 
-    /// Refuses an incomplete plan, and a number of buffers that is not the number of columns.
+    /// Refuses an incomplete plan, or a number of buffers that differs from the number of columns.
     pub(in crate::read) fn check_outputs(&self, count: usize) -> Result<()> {
         self.check_complete()?;
         if count == self.columns.len() {
@@ -225,25 +226,25 @@ impl ReadPlan {
     /// Plans a read of samples `indices` from columns of one reader, in this order. Indices may
     /// repeat.
     ///
-    /// Cost: sorts the samples and looks up their chunks. Reads index pages that are not cached and
-    /// the block indexes of chunks whose blocks are read individually; with
-    /// [`Verification::Never`](crate::Verification::Never) also the headers of raw chunks. Fails if
-    /// a sample is not in the file, or if the index is damaged.
+    /// Cost: sorts the samples and looks up their chunks. Reads index pages that are not cached,
+    /// and the block indexes of chunks whose blocks are read individually; with
+    /// [`Verification::Never`](crate::Verification::Never) also reads the headers of raw chunks.
+    /// Fails if a sample is not in the file, or if the index is damaged.
     pub fn select(&mut self, columns: &[Column], indices: &[u64]) -> Result<()> {
         self.begin(columns, indices)?;
         self.complete()
     }
 
     /// Plans a read of a range of samples from columns of one reader. Chunks that lie completely in
-    /// the range are decoded straight to their destination. Cost: as [`ReadPlan::select`], without
-    /// sorting.
+    /// the range are decoded straight to their destination. Cost: same as [`ReadPlan::select`],
+    /// without sorting.
     pub fn select_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
         self.begin_range(columns, samples)?;
         self.complete()
     }
 
-    /// Begins a plan like [`ReadPlan::select`], but does not wait: prefetches what the first step
-    /// reads. Call [`ReadPlan::advance`] until it returns `true`.
+    /// Begins a plan like [`ReadPlan::select`], but only prefetches what the first step reads,
+    /// without waiting for it. Call [`ReadPlan::advance`] until it returns `true`.
     ///
     /// With many files, take all plans through each step before the next one. Then each step takes
     /// one round trip in total, not one for each file.
@@ -271,7 +272,7 @@ impl ReadPlan {
         self.begin_selected(columns)
     }
 
-    /// Begins a plan like [`ReadPlan::select_range`], see [`ReadPlan::begin`].
+    /// Begins a plan like [`ReadPlan::select_range`]; see [`ReadPlan::begin`].
     pub fn begin_range(&mut self, columns: &[Column], samples: Range<u64>) -> Result<()> {
         self.list.selection.set_range(samples)?;
         self.begin_selected(columns)
@@ -289,8 +290,8 @@ impl ReadPlan {
     ///
     /// Cost: a step waits for one round trip, or not at all if the prefetch has finished. The first
     /// step finds the chunks through the index. The second reads the block indexes of chunks whose
-    /// blocks are read individually. Fails as [`ReadPlan::select`] does; the plan must then be
-    /// begun again.
+    /// blocks are read individually. Fails like [`ReadPlan::select`]; the plan must then be started
+    /// over.
     pub fn advance(&mut self) -> Result<bool> {
         match std::mem::replace(&mut self.step, Step::Failed) {
             Step::Begun => {
@@ -317,8 +318,8 @@ impl ReadPlan {
     /// Fetches the bytes of the plan from the source, which reads all ranges at the same time if it
     /// can.
     ///
-    /// Cost: the I/O, and memory for all bytes of the plan. Cursors avoid that by decoding some
-    /// ranges before they read the next ones.
+    /// Cost: the I/O, and memory for all bytes of the plan. Cursors use less memory, because they
+    /// decode some ranges before they read the next ones.
     pub fn fetch(&self, bytes: &mut FetchedBytes) -> Result<()> {
         self.check_complete()?;
         bytes.begin_ranges(self)?;
@@ -360,7 +361,7 @@ pub struct FetchedBytes {
     file: Option<Arc<ReaderInner>>,
     /// Scratch: chunks that have not been read before.
     unread: Vec<Range<u64>>,
-    /// Memory of the caller, and whether the fetched bytes are in it.
+    /// The caller's memory, and whether the fetched bytes are in it.
     memory: Option<Box<dyn ReadMemory>>,
     is_in_memory: bool,
     /// The ranges of the plan, if `ranges` were aligned and may be longer.
@@ -375,7 +376,7 @@ impl FetchedBytes {
     }
 
     /// Prepares for a plan whose bytes the caller fetches by other means than [`ReadPlan::fetch`].
-    /// Returns the memory to fill: the bytes of [`ReadPlan::ranges`], one range after the other,
+    /// Returns the memory to fill: the bytes of [`ReadPlan::ranges`], one range after another,
     /// without gaps. Bytes that are left unfilled fail their checksums, or go unnoticed with
     /// [`Verification::Never`](crate::Verification::Never).
     pub fn begin(&mut self, plan: &ReadPlan) -> Result<&mut [u8]> {
@@ -415,19 +416,19 @@ impl FetchedBytes {
 
     fn room(&mut self) -> &mut [u8] {
         let length = self.length();
-        self.bytes.get_mut(..length).unwrap_or(&mut []) // `make_room` made it
+        self.bytes.get_mut(..length).unwrap_or(&mut []) // `make_room` has allocated it
     }
 
-    /// Returns the number of bytes in all ranges.
+    /// Returns the total length of all ranges in bytes.
     fn length(&self) -> usize {
         self.starts.last().map_or(0, |end| *end)
     }
 
-    /// Sets memory of the caller for [`ReadPlan::fetch`] to read into, if the source can do that
+    /// Sets caller-owned memory into which [`ReadPlan::fetch`] reads if the source can do that
     /// without a copy. The fetched ranges are then extended to multiples of [`Source::alignment`],
     /// and so are their offsets in the memory.
     ///
-    /// Returns the memory that was set before. The bytes in it no longer belong to a plan.
+    /// Returns the memory that was set before. The bytes in it no longer belong to any plan.
     pub fn set_memory(&mut self, memory: Option<Box<dyn ReadMemory>>) -> Option<Box<dyn ReadMemory>> {
         if self.is_in_memory {
             (self.file, self.is_in_memory) = (None, false);
@@ -435,19 +436,19 @@ impl FetchedBytes {
         std::mem::replace(&mut self.memory, memory)
     }
 
-    /// Returns the number of fetches so far. It changes whenever the bytes do.
+    /// Returns the number of fetches so far. It changes whenever the bytes change.
     pub fn fetches(&self) -> u64 {
         self.fetches
     }
 
-    /// Returns the bytes of the plan if they are in memory of the caller.
+    /// Returns the bytes of the plan if they are in the caller's memory.
     pub fn memory(&self) -> Option<&[u8]> {
         let memory = self.memory.as_ref().filter(|_| self.is_in_memory)?;
         memory.bytes().get(..self.length())
     }
 
-    /// Extends the ranges to the alignment of the source, and returns the memory of the caller;
-    /// `None` if there is none, if it cannot grow, or if the source copies anyway.
+    /// Extends the ranges to the alignment of the source, and returns the caller's memory; `None`
+    /// if there is none, if it cannot grow, or if the source copies anyway.
     fn begin_in_memory(&mut self, source: &dyn Source) -> Result<Option<Box<dyn ReadMemory>>> {
         let Some(alignment) = source.alignment() else { return Ok(None) };
         let Some(mut memory) = self.memory.take() else { return Ok(None) };
@@ -456,7 +457,7 @@ impl FetchedBytes {
             let start = range.start / alignment.max(1) * alignment;
             start..range.end.checked_next_multiple_of(alignment).map_or(limit, |end| end.min(limit))
         };
-        // direct reads continue beyond the end of the file, to the next multiple
+        // direct reads continue beyond the end of the file, to the next multiple of the alignment
         let slack = usize::try_from(alignment).unwrap_or(0);
         let length = self.ranges.iter().map(|range| range_length(&aligned(range))).fold(slack, usize::saturating_add);
         if memory.reserve(0, length).is_err() {
@@ -470,13 +471,13 @@ impl FetchedBytes {
         for range in self.planned.iter().map(aligned) {
             self.starts.push(end);
             end = end.saturating_add(range_length(&range));
-            self.ranges.push(range); // room was reserved for all
+            self.ranges.push(range); // room was reserved for all ranges
         }
         self.starts.push(end);
         Ok(Some(memory))
     }
 
-    /// Reads the ranges into memory of the caller, which has room for them.
+    /// Reads the ranges into the caller's memory, which has room for them.
     fn read_to_memory(
         &mut self,
         source: &dyn Source,
@@ -507,7 +508,7 @@ impl FetchedBytes {
     }
 
     /// Calls `run` with the numbers of some tasks of the plan and their bytes. Returns the error
-    /// with the lowest task number, and that number.
+    /// with the lowest task number, together with that number.
     pub(in crate::read) fn for_each(
         &self,
         plan: &ReadPlan,

@@ -26,23 +26,23 @@ use crate::read::decode::output::{
 use crate::read::file::column_inner::ColumnInner;
 use crate::{Error, Result};
 
-/// Decodes chunks in memory that it reuses. Each thread needs its own.
+/// Decodes chunks, and reuses its memory. Each thread needs its own decoder.
 #[derive(Default)]
 pub struct Decoder {
     pub(in crate::read) tasks: TaskDecoder,
 }
 
 impl Decoder {
-    /// Returns a decoder without memory.
+    /// Returns a decoder that owns no memory yet.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Decodes a plan. Fills one buffer for each column, in the order of the request. On failure,
-    /// all of them are empty.
+    /// all buffers are empty.
     ///
-    /// `bytes` must be the fetched bytes of the plan. Does no I/O. On failure, returns the error of
-    /// the first sample that fails, by column and index.
+    /// `bytes` must be the fetched bytes of the plan. Does no I/O. On failure, returns the error
+    /// for the first failing sample, in order of column and index.
     ///
     /// Cost: decodes each chunk once, or only the requested samples if they are few and the
     /// encoding allows it. Allocates nothing once warmed up.
@@ -54,7 +54,7 @@ impl Decoder {
         decoded.inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
     }
 
-    /// Decodes column `number` of a plan, counted from 0, as [`Decoder::decode`] does.
+    /// Decodes column `number` of a plan, counted from 0, like [`Decoder::decode`].
     pub fn decode_column(
         &mut self,
         plan: &ReadPlan,
@@ -84,7 +84,7 @@ impl Decoder {
         finished.map(|_| ()).map_err(|error| column.in_column(error))
     }
 
-    /// Calls `decode` with each task of a column, and its bytes.
+    /// Calls `decode` with each task of a column and the bytes of the task.
     fn decode_tasks(
         &mut self,
         plan: &ReadPlan,
@@ -106,8 +106,8 @@ impl Decoder {
     /// `i` of the plan becomes sample `positions[i]` of `out`, which holds the bytes of all samples
     /// of the batch. Adds the positions of null samples to `nulls`; their bytes are zero.
     ///
-    /// Fails if the column is ragged or nested, or if a position is outside the batch. Cost: as
-    /// [`Decoder::decode`].
+    /// Fails if the column is ragged or nested, or if a position is outside the batch. Cost: same
+    /// as [`Decoder::decode`].
     pub fn scatter(
         &mut self,
         plan: &ReadPlan,
@@ -196,12 +196,12 @@ impl Decoder {
     /// Calls `visit` with the stored blocks that contain the samples of a column of a plan, counted
     /// from 0, for a device that decodes them. A block is visited once for each sequence of
     /// consecutive samples. Afterwards, `out` has the shapes and nulls of the samples, but no
-    /// values; [`ColumnBuffer::value_start`] returns the offset at which the values of each sample
+    /// values; [`ColumnBuffer::value_start`] returns the offset at which the values of a sample
     /// belong.
     ///
-    /// Encodings that devices do not decode are decoded here and visited as raw blocks.
+    /// If devices do not decode an encoding, its blocks are decoded here and visited as raw blocks.
     ///
-    /// Cost: finding and verifying the blocks. Fails as [`Decoder::decode`] does, with the error of
+    /// Cost: finding and verifying the blocks. Fails like [`Decoder::decode`], with the error of
     /// `visit`, or on a big-endian machine, because elements have the byte order of the file. On
     /// failure, `out` is empty.
     pub fn visit_blocks(

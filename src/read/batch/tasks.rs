@@ -1,23 +1,24 @@
 //! Tasks: which samples a request needs from each chunk, and which bytes of the file to fetch for
 //! them.
 //!
-//! A [`Selection`] sorts the requested samples, so that each chunk is visited once. A sample keeps
-//! its *position* in the request; its index in ascending order is its *rank*. A [`Task`] is a range
-//! of ranks that one chunk serves. Tasks are independent: any thread can do any of them.
+//! A [`Selection`] sorts the requested samples, so that each chunk is visited once. The *position*
+//! of a sample is its index in the request; its *rank* is its index in ascending order. A [`Task`]
+//! is a range of ranks that one chunk serves. Tasks are independent: any thread can run any of
+//! them.
 //!
-//! What to fetch is a choice between few bytes and few requests. From cheap to expensive:
+//! What to fetch is a choice between few bytes and few requests. From few bytes to many:
 //!
 //! 1. Nothing, if the file is in memory or the decoder has the chunk.
-//! 2. The samples' own bytes, if they are stored raw, have a fixed shape and their chunk was
-//!    verified before. One task for each gapless sequence of samples.
-//! 3. The blocks that contain the samples, if the block index is known. One task for each sequence
-//!    of adjoining blocks.
+//! 2. The samples' own bytes, if they are stored raw, have a fixed shape, and are in a chunk that
+//!    was verified before. There is one task for each gapless sequence of samples.
+//! 3. The blocks that contain the samples, if the block index is known. There is one task for each
+//!    sequence of adjacent blocks.
 //! 4. The whole chunk, if it is short, has no blocks, or most of it is requested anyway
 //!    ([`should_decode_whole`]).
 //!
-//! The choice between 3 and 4 needs the block index, and finding the chunk needs an index page.
-//! Both may have to be read first. So a [`TaskList`] is filled in three steps, and each prefetches
-//! what the next one reads.
+//! The choice between 3 and 4 requires the block index, and finding the chunk requires an index
+//! page. Both may have to be read first. So a [`TaskList`] is filled in three steps, and each step
+//! prefetches what the next one reads.
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -68,7 +69,7 @@ impl Selection {
         self.range.is_some()
     }
 
-    /// Returns the range, if the request is one.
+    /// Returns the range if the request is a range.
     pub(in crate::read) fn range(&self) -> Option<&Range<u64>> {
         self.range.as_ref()
     }
@@ -93,8 +94,8 @@ impl Selection {
     pub(in crate::read) fn get(&self, rank: usize) -> (u64, usize) {
         match &self.range {
             Some(range) => (range.start.saturating_add(u64_of(rank)), rank),
-            // unreachable, because ranks are below the count; no chunk contains this sample, so it
-            // would be an error
+            // unreachable, because ranks are below the count; no chunk contains sample `u64::MAX`,
+            // so using it would be an error
             None => self.order.get(rank).copied().unwrap_or((u64::MAX, 0)),
         }
     }
@@ -118,8 +119,8 @@ impl Selection {
         }
     }
 
-    /// Returns the number of ranks from `rank` on, before `end`, whose samples and positions are
-    /// both consecutive.
+    /// Returns the number of ranks, starting at `rank` and before `end`, whose samples and
+    /// positions are both consecutive.
     #[inline]
     pub(in crate::read) fn run(&self, rank: usize, end: usize) -> usize {
         if self.range.is_some() {
@@ -137,13 +138,13 @@ impl Selection {
         count
     }
 
-    /// Returns the number of ranks from `rank` on, before `end`, whose samples have no gap.
+    /// Returns the number of ranks, starting at `rank` and before `end`, whose samples have no gap.
     fn dense(&self, rank: usize, end: usize) -> usize {
         if self.range.is_some() {
             return end.saturating_sub(rank);
         }
         let ranks = self.order.get(rank..end).unwrap_or(&[]);
-        // a window has two elements
+        // each window has exactly two elements
         let gap = ranks.windows(2).position(|pair| pair[1].0 > pair[0].0.saturating_add(1));
         gap.map_or(ranks.len(), |at| at + 1)
     }
@@ -156,7 +157,7 @@ pub(in crate::read) enum Fetch {
     Nothing,
     /// The whole chunk: header and body.
     Chunk,
-    /// The whole chunk, read last, directly into the decoder's cache.
+    /// The whole chunk, read directly into the decoder's cache after everything else.
     IntoCache,
     /// Only the values of the samples, which are stored raw.
     Values,
@@ -178,7 +179,8 @@ pub(in crate::read) struct Task {
     /// The number of the column in the plan.
     pub column: usize,
     pub fetch: Fetch,
-    /// The samples are the whole chunk, in order, so it is decoded straight to the destination.
+    /// The samples are the whole chunk, in order, so the chunk is decoded straight to the
+    /// destination.
     pub is_whole_chunk: bool,
     /// The request is a range that continues from the previous chunk. The next request will
     /// probably need the rest of this chunk, so it is decoded whole.
@@ -198,19 +200,19 @@ impl Task {
 /// sample.
 ///
 /// Planning has three steps, each for all columns: [`TaskList::begin`], [`TaskList::locate`],
-/// [`TaskList::complete`]. Each prefetches what the next one reads. So the number of round trips
-/// depends neither on the number of columns nor, if a caller takes several lists through each step
-/// together, on the number of files.
+/// [`TaskList::complete`]. Each step prefetches what the next one reads. So the number of round
+/// trips depends neither on the number of columns nor, if a caller takes several lists through each
+/// step together, on the number of files.
 #[derive(Default)]
 pub(in crate::read) struct TaskList {
     pub selection: Selection,
     pub tasks: Vec<Task>,
     /// For the last chunk whose samples are read individually: the length of its values, and how
-    /// many bytes of them were used.
+    /// many of these bytes were used.
     pub last_unread: (usize, usize),
     /// Finds the blocks of samples.
     planner: Option<OpenChunk>,
-    /// The chunks of all columns for which it is not decided what to fetch.
+    /// The chunks of all columns for which the choice of what to fetch is still open.
     requested: Vec<RequestedChunk>,
     /// Ranges that will be read soon.
     upcoming: Vec<Range<u64>>,
@@ -245,7 +247,7 @@ impl PlanColumn for ColumnInner {
 
 impl TaskList {
     /// Plans the selected samples of columns of one file. On failure, returns the error of the
-    /// first column that has one.
+    /// first column that fails.
     pub(in crate::read) fn plan<P: PlanColumn>(&mut self, columns: &[P]) -> Result<()> {
         self.begin(columns);
         self.locate(columns);
@@ -280,7 +282,7 @@ impl TaskList {
         }
     }
 
-    /// Finds the chunks of the samples, which reads the index. If the file is in memory, adds the
+    /// Finds the chunks of the samples by reading the index. If the file is in memory, adds the
     /// tasks. Otherwise prefetches the block indexes of chunks whose blocks are read individually.
     pub(in crate::read) fn locate<P: PlanColumn>(&mut self, columns: &[P]) {
         self.upcoming.clear();
@@ -305,8 +307,8 @@ impl TaskList {
         self.prefetch_upcoming(columns);
     }
 
-    /// Decides what to fetch of each chunk. Reads the block indexes of chunks whose blocks are read
-    /// individually, and the headers of raw chunks that are never verified.
+    /// Decides what to fetch from each chunk. Reads the block indexes of chunks whose blocks are
+    /// read individually, and the headers of raw chunks that are never verified.
     pub(in crate::read) fn complete<P: PlanColumn>(&mut self, columns: &[P]) -> Result<()> {
         let in_column = |number: usize, error: Error| match columns.get(number) {
             Some(planned) => planned.column().in_column(error),
@@ -338,8 +340,8 @@ impl TaskList {
         }
     }
 
-    /// Finds the chunks of the samples. If the file is in memory, adds their tasks to the list,
-    /// otherwise to `requested`.
+    /// Finds the chunks of the samples. If the file is in memory, adds their tasks to the list;
+    /// otherwise adds the chunks to `requested`.
     fn find_chunks(
         &mut self,
         number: usize,
@@ -395,8 +397,8 @@ impl TaskList {
         Ok(())
     }
 
-    /// Adds the ranges of the block index and the first needed block of each chunk whose block
-    /// index is not cached. Skips chunks that are read whole.
+    /// For each chunk whose block index is not cached, adds the ranges of the block index and of
+    /// the first needed block. Skips chunks that are read whole.
     fn add_block_index_ranges(
         &mut self,
         column: &ColumnInner,
@@ -416,11 +418,11 @@ impl TaskList {
         })
     }
 
-    /// Decides what to fetch of a chunk that is not in memory, and adds its tasks.
+    /// Decides what to fetch from a chunk that is not in memory, and adds its tasks.
     fn fetch(&mut self, chunk: RequestedChunk, column: &ColumnInner, cached_chunk: Option<&OpenChunk>) -> Result<()> {
         let RequestedChunk { task, block_index } = chunk;
         let location = task.location;
-        // a range is decoded in order, so chunks before the open one would replace it
+        // a range is decoded in order, so a chunk before the open one would replace it
         let is_reachable = !self.selection.is_range() || task.ranks.start == 0;
         if is_reachable
             && cached_chunk.is_some_and(|cached_chunk| cached_chunk.is_at(&location) && cached_chunk.has_body())
@@ -452,8 +454,8 @@ impl TaskList {
         self.push(Task { bytes: location.entry.offset..end, fetch: Fetch::Chunk, ..task })
     }
 
-    /// Adds a task for each sequence of samples whose blocks adjoin each other. Returns `false` if
-    /// the whole chunk should be read instead.
+    /// Adds a task for each sequence of samples whose blocks are contiguous. Returns `false` if the
+    /// whole chunk should be read instead.
     fn fetch_blocks(
         &mut self,
         task: &Task,
@@ -485,11 +487,11 @@ impl TaskList {
         for rank in task.ranks.clone() {
             let (sample, _) = self.selection.get(rank);
             let i = task.location.position_of(sample);
-            // below the chunk's sample count
+            // `i` is below the chunk's sample count
             let bytes = planner.values_range(column, body, &(i..i.saturating_add(1)));
             let bytes = bytes.map_err(|error| at_sample(error, sample))?;
-            // without bytes, the task would count as available and run before the task of the open
-            // chunk
+            // if `bytes` were empty, the task would count as available and run before the task of
+            // the open chunk
             let bytes = if bytes.is_empty() { 0..column.layout().element_bytes } else { bytes };
             let needed = planner.blocks_of(body, &bytes).map_err(|error| in_chunk(error, &task.location))?;
             let needed = needed.ok_or_else(|| Error::internal("a chunk that is read by block is not in blocks"))?;
@@ -499,7 +501,7 @@ impl TaskList {
             {
                 blocks.end = blocks.end.max(needed.end);
                 last.ranks.end = rank + 1;
-                last.bytes.end = start.saturating_add(u64_of(blocks.end)); // inside the chunk
+                last.bytes.end = start.saturating_add(u64_of(blocks.end)); // no overflow: inside the chunk
                 continue;
             }
             let bytes = start.saturating_add(u64_of(needed.start))..start.saturating_add(u64_of(needed.end));
@@ -515,7 +517,7 @@ impl TaskList {
         let start = task.location.values_end().saturating_sub(u64_of(self.last_unread.0));
         let offset_of = |sample: u64| {
             let before = sample.saturating_sub(task.location.entry.first_sample);
-            start.saturating_add(before.saturating_mul(sample_bytes)) // inside the chunk
+            start.saturating_add(before.saturating_mul(sample_bytes)) // no overflow: inside the chunk
         };
         let mut rank = task.ranks.start;
         while rank < task.ranks.end {
@@ -542,7 +544,7 @@ impl TaskList {
     pub(in crate::read) fn of_column(&self, number: usize) -> Range<usize> {
         let start = self.tasks.partition_point(|task| task.column < number);
         let rest = self.tasks.get(start..).unwrap_or(&[]);
-        start..start + rest.partition_point(|task| task.column == number) // at most their count
+        start..start + rest.partition_point(|task| task.column == number) // at most the number of tasks
     }
 
     /// Prefetches the chunks that have not been read before.
@@ -563,7 +565,7 @@ impl TaskList {
         column: &ColumnInner,
         unread: &mut Vec<Range<u64>>,
     ) -> Result<()> {
-        // in a map, the whole chunk was prefetched when its first block was used
+        // in a map, the whole chunk was prefetched on first use of a block
         let is_map = column.file.bytes().memory().is_some();
         let is_read = |chunk| if is_map { column.is_open(chunk) } else { column.is_checked(chunk) };
         let is_whole = |task: &&Task| task.blocks.is_none() && task.fetch != Fetch::Values;
@@ -578,21 +580,21 @@ impl TaskList {
     }
 }
 
-/// Returns the number of value bytes that the decoder of the column has already decoded sample by
+/// Returns how many bytes of the values the decoder of the column has already decoded sample by
 /// sample.
 fn touched_bytes(cached_chunk: Option<&OpenChunk>, location: &ChunkLocation) -> usize {
     cached_chunk.filter(|cached_chunk| cached_chunk.is_at(location)).map_or(0, OpenChunk::touched_bytes)
 }
 
-/// Returns whether to read a whole chunk, as far as that is known without its block index. That is
-/// the case only for columns of fixed shape.
+/// Returns whether to read a whole chunk, as far as that can be decided without its block index,
+/// that is, for columns of fixed shape.
 fn reads_whole_chunk(location: &ChunkLocation, column: &ColumnInner, touched_bytes: usize, task: &Task) -> bool {
     let layout = column.layout();
     let bytes = location.sample_count().saturating_mul(layout.inner_bytes);
     !layout.has_shape() && should_decode_whole(location, bytes, touched_bytes, task.requested()).1
 }
 
-/// Refuses a selection that contains lost samples of a salvaged file.
+/// Refuses a selection with lost samples of a salvaged file.
 fn check_selection(column: &ColumnInner, selection: &Selection) -> Result<()> {
     column.schema().check_known()?;
     if column.index().salvaged_chunks.is_none() {

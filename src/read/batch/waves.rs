@@ -1,14 +1,14 @@
 //! Fetches the bytes of tasks in waves, and decodes each wave before it fetches the next.
 //!
 //! A gather may need more bytes than should be in memory at once, and bytes are cheapest to decode
-//! while they are in the CPU cache. So its coalesced requests are sent in waves, each with at most
-//! the bytes that the source has in flight ([`CoalesceConfig::wave_bytes`]): read one wave, decode
-//! its tasks, reuse the memory. A caller that fetches and decodes at different times holds all
-//! bytes in [`FetchedBytes`](super::plan::FetchedBytes) instead.
+//! while they are in the CPU cache. So its coalesced requests are sent in waves, each at most as
+//! long as the maximum that the source has in flight ([`CoalesceConfig::wave_bytes`]): read one
+//! wave, decode its tasks, reuse the memory. A caller that fetches and decodes at different times
+//! keeps all bytes in [`FetchedBytes`](super::plan::FetchedBytes) instead.
 //!
-//! Waves follow the order of the file, so a late task can fail before an earlier one was read. To
-//! make the error independent of offsets, the loop skips only tasks after the first failure so far,
-//! and goes on until all tasks before it have run.
+//! Waves follow the order of the file, so a late task can fail before an earlier one is read. To
+//! make the error independent of offsets, the loop skips only tasks that are later than the
+//! earliest failed one, and goes on until all earlier tasks have run.
 //!
 //! [`CoalesceConfig::wave_bytes`]: crate::open::CoalesceConfig::wave_bytes
 
@@ -20,7 +20,7 @@ use crate::open::{RangeError, Requests, Source};
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// Memory for requests grows in multiples of this.
+/// Memory for requests grows in multiples of this size.
 const GROWTH_BYTES: usize = 64 << 10;
 
 /// Reusable memory for fetching.
@@ -42,7 +42,7 @@ impl FirstError {
         self.0 = Some((task, error));
     }
 
-    /// Returns whether this task or one before it has failed.
+    /// Returns whether this task or an earlier one has failed.
     pub(in crate::read) fn is_before(&self, task: usize) -> bool {
         self.0.as_ref().is_some_and(|(first, _)| *first <= task)
     }
@@ -85,7 +85,7 @@ pub(in crate::read) fn fetch(
         let read = failed.as_ref().map_or(wave.len(), |error| error.range);
         let mut out = &*out;
         for (number, range) in (next..).zip(wave.iter().take(read)) {
-            // `out` is as long as all requests of the wave
+            // the length of `out` is the total length of the requests in the wave
             let bytes = out.split_off(..range_length(range)).unwrap_or(&[]);
             for (needed, task) in requests.needed(number).iter().filter(|(_, task)| *task < tasks.len()) {
                 if !first.is_before(*task) {
@@ -104,8 +104,7 @@ pub(in crate::read) fn fetch(
     first.into_inner().map_or(Ok(()), Err)
 }
 
-/// Returns the leading requests to read together: at least one, otherwise at most `max_bytes`
-/// bytes.
+/// Returns the leading requests to read together: as many as fit in `max_bytes`, but at least one.
 fn wave(requests: &[Range<u64>], max_bytes: u64) -> &[Range<u64>] {
     let mut bytes = 0_u64;
     let fits = |range: &&Range<u64>| {
@@ -120,7 +119,7 @@ fn wave(requests: &[Range<u64>], max_bytes: u64) -> &[Range<u64>] {
 fn room<'b>(bytes: &'b mut Vec<u8>, requests: &[Range<u64>]) -> Result<&'b mut [u8]> {
     let needed = requests.iter().map(range_length).fold(0, usize::saturating_add);
     if bytes.len() < needed {
-        // in steps, so that slightly larger requests do not each grow it
+        // in steps, so that not every slightly larger request grows the memory
         memory::resize(bytes, needed.checked_next_multiple_of(GROWTH_BYTES).unwrap_or(needed), 0)?;
     }
     bytes.get_mut(..needed).ok_or_else(|| Error::internal("memory for requests is too short"))

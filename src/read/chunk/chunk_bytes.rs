@@ -2,18 +2,19 @@
 //! according to the reader's policy.
 //!
 //! A chunk is read in one of three ways. A chunk that is short or not in blocks is read whole. If
-//! its values are in blocks and the file is read by position, its *block index* is read first, and
-//! then single blocks. (In this module, the term includes everything before the first block: part
-//! table, nulls, extents, lists and the index itself.) A raw chunk of fixed samples that was
-//! verified before needs neither: its samples are read individually.
+//! its values are in blocks and the file is read with positional reads (`pread`), its *block index*
+//! is read first, and then individual blocks. (In this module, *block index* includes everything
+//! before the first block: part table, nulls, extents, lists and the index itself.) For a raw chunk
+//! of fixed samples that was verified before, neither is needed: its samples are read individually.
 //!
-//! The length of the block index is only known once its first bytes are read. To save a round trip,
-//! [`first_read_bytes`] are read at once, which usually suffices. The block of a sample is guessed
-//! as well, from the block size of the chunk opened before, and prefetched at the same time.
+//! The length of the block index is known only after its first bytes are read. To save a round
+//! trip, the first read has the length [`first_read_bytes`], which usually suffices. The position
+//! of a sample's block is guessed from the block size of the chunk opened before, and the block is
+//! prefetched at the same time.
 //!
-//! Damage to one block must cost no sample of another. So the block index is verified when a chunk
-//! is opened, and each block when its bytes are first used. Verified chunks and blocks are recorded
-//! for the whole file, so that no byte is verified twice, unless the policy is
+//! Damage to one block must not cost any sample of another. So the block index is verified when a
+//! chunk is opened, and each block when its bytes are first used. Verified chunks and blocks are
+//! recorded for the whole file, so that no byte is verified twice, unless the policy is
 //! [`Verification::Always`].
 
 use crate::bytes::le::u64_of;
@@ -61,9 +62,9 @@ pub(in crate::read) fn chunk_in_memory<'a>(
     Ok((chunk, body))
 }
 
-/// Verifies header and body of a chunk according to the reader's policy, and records that. If the
-/// chunk is in blocks, verifies only its block index; [`check_blocks`] verifies its blocks when
-/// they are used.
+/// Verifies the header and the body of a chunk according to the reader's policy, and records that.
+/// If the chunk is in blocks, verifies only its block index; [`check_blocks`] verifies its blocks
+/// when they are used.
 pub(in crate::read) fn check_chunk_bytes<'a>(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -94,8 +95,8 @@ pub(in crate::read) fn check_chunk_bytes<'a>(
 }
 
 /// Checks the decoded length in the header of a chunk against the part table or the number
-/// of samples. Decoding repeats this check, but raw values are not decoded. `body` has the
-/// part table.
+/// of samples. Decoding repeats this check, but raw values are not decoded. `body` contains
+/// the part table.
 fn check_raw_bytes(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> Result<()> {
     let values = parts(column.layout(), header, body)?.values;
     let expected = u64::from(header.entry.sample_count).checked_mul(u64_of(column.layout().inner_bytes));
@@ -107,7 +108,7 @@ fn check_raw_bytes(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> R
     Err(Error::corrupt("R-4.5", message))
 }
 
-/// Checks the block index of values in raw blocks, because no decoder will.
+/// Checks the block index of values in raw blocks, because no decoder does.
 fn check_raw_blocks(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> Result<()> {
     let encoding = encoding(header.entry.encoding)?;
     let is_raw = encoding.is_in_blocks() && encoding.is_identity();
@@ -118,7 +119,7 @@ fn check_raw_blocks(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> 
 }
 
 /// Verifies, according to the reader's policy, the blocks that contain these bytes of the values,
-/// and records that. The error of a damaged block names the samples lost with it, which are found
+/// and records that. The error for a damaged block names the samples lost with it, which are found
 /// through `content`.
 pub(in crate::read) fn check_blocks(
     column: &ColumnInner,
@@ -135,12 +136,12 @@ pub(in crate::read) fn check_blocks(
     if missing.is_empty() {
         return Ok(());
     }
-    // units are completed only if all of their blocks were read
+    // a whole unit can be verified only if all of its blocks were read
     let expected = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
     if part.check_crcs_of(&expected).is_err() {
-        // another block of the unit may be damaged, which costs these bytes nothing
+        // another block of the unit may be damaged, which does not affect these bytes
         return blocks.into_iter().try_for_each(|block| {
-            // below the block count
+            // `block` is below the block count
             part.check_crcs_of(&(block..block + 1))
                 .map_err(|error| with_lost_samples(column, error, location, part, content, block))
         });
@@ -151,7 +152,7 @@ pub(in crate::read) fn check_blocks(
     Ok(())
 }
 
-/// Adds to the error of a damaged block all samples with a byte in it, even if they were not
+/// Adds to the error for a damaged block all samples with a byte in it, even if they were not
 /// requested.
 #[cold]
 fn with_lost_samples(
@@ -179,7 +180,7 @@ pub(in crate::read) fn fetch_chunk<'a>(
     split_chunk(column, entry, bytes)
 }
 
-/// Reads header and body of a chunk, and checks neither.
+/// Reads the header and the body of a chunk, and checks neither.
 pub(in crate::read) fn fetch_bytes<'a>(
     column: &'a ColumnInner,
     entry: &ChunkEntry,
@@ -227,8 +228,8 @@ fn parse_chunk_header(
 }
 
 /// Returns the length of the values of a chunk whose samples can be read individually; `None` for
-/// other chunks. The file must not be in memory, the chunk must consist of raw samples only, and it
-/// must have been verified before, or its header if the policy is [`Verification::Never`].
+/// other chunks. The file must not be in memory, and the chunk must consist of raw samples only. It
+/// must have been verified before; with [`Verification::Never`], only its header.
 pub(in crate::read) fn seekable_value_bytes(column: &ColumnInner, location: &ChunkLocation) -> Result<Option<usize>> {
     let entry = &location.entry;
     let layout = column.layout();
@@ -248,13 +249,13 @@ pub(in crate::read) fn seekable_value_bytes(column: &ColumnInner, location: &Chu
 }
 
 /// Checks the header of a chunk if the policy is [`Verification::Never`]. Returns whether the
-/// header is right.
+/// header is valid.
 fn check_header_only(column: &ColumnInner, location: &ChunkLocation) -> Result<bool> {
     if column.file.verification != Verification::Never {
         return Ok(false);
     }
     let header = chunk_header(column, &location.entry)?;
-    // otherwise is broken, which loading reports
+    // otherwise is violated, which loading the chunk reports
     let expected = u64::from(location.entry.sample_count).saturating_mul(u64_of(column.layout().inner_bytes));
     let right = u64::from(header.raw_bytes) == expected;
     if right {
@@ -269,8 +270,8 @@ pub(in crate::read) fn is_in_blocks(entry: &ChunkEntry) -> Result<bool> {
     Ok(encoding(entry.encoding)?.is_in_blocks())
 }
 
-/// Returns the body of a chunk up to its first block. `before` of the chunk's `bytes` precede the
-/// values.
+/// Returns the body of a chunk up to its first block. The values start `before` bytes into the
+/// chunk's `bytes`.
 fn block_index_in(bytes: &[u8], before: usize) -> Result<&[u8]> {
     let end = bytes.get(before..).and_then(block_index_bytes).and_then(|block_index| before.checked_add(block_index));
     end.and_then(|end| bytes.get(HEADER_BYTES..end)).ok_or_else(beyond_chunk)
@@ -280,7 +281,7 @@ fn split_header(bytes: &[u8]) -> Result<(&[u8; HEADER_BYTES], &[u8])> {
     bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its header"))
 }
 
-/// Returns the length of header and body.
+/// Returns the length of the header and the body.
 pub(in crate::read) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
     let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEADER_BYTES));
     length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))
@@ -291,9 +292,9 @@ fn beyond_chunk() -> Error {
     Error::corrupt("R-5.14", "the block index reaches beyond its chunk")
 }
 
-/// The maximum of [`first_read_bytes`].
+/// The maximum result of [`first_read_bytes`].
 const FIRST_READ_BYTES: usize = 1024;
-/// Bytes that are prefetched before and after the guessed range of a block.
+/// The number of bytes that are prefetched on each side of the guessed range of a block.
 const GUESS_MARGIN_BYTES: u64 = 1 << 10;
 
 /// Returns the block index of a chunk, cached or read; `None` if its blocks are not read
@@ -342,8 +343,8 @@ pub(in crate::read) fn block_index_ranges(
 
 /// Guesses the range of the block of a sample, so that it can be read together with the block index
 /// instead of after it. Assumes that blocks have as many samples as in the chunk opened before, and
-/// are equally long. `None` if the blocks of the chunk are not read individually, or if no chunk
-/// was opened before.
+/// that all have the same length. `None` if the blocks of the chunk are not read individually, or
+/// if no chunk was opened before.
 pub(in crate::read) fn guessed_block(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -356,7 +357,7 @@ pub(in crate::read) fn guessed_block(
     let block_samples = column.index().block_samples.load(Ordering::Relaxed);
     let Some(block) = u64_of(location.position_of(sample)).checked_div(block_samples) else { return Ok(None) };
     let (samples, bytes) = (u64::from(entry.sample_count).max(1), u64::from(entry.stored_bytes));
-    // fewer than 2^24 samples, and 2^32 bytes
+    // no overflow: fewer than 2^24 samples and 2^32 bytes
     let at = |block: u64| block.saturating_mul(block_samples).saturating_mul(bytes) / samples;
     let in_file = |byte: u64| entry.offset.saturating_add(byte.min(bytes));
     let start = in_file(at(block).saturating_sub(GUESS_MARGIN_BYTES));
@@ -364,20 +365,20 @@ pub(in crate::read) fn guessed_block(
     Ok(Some(start..end))
 }
 
-/// Records how many samples a block has, for [`guessed_block`]; an estimate for ragged samples.
-/// `values` starts with the block index.
+/// Records how many samples a block has, for [`guessed_block`]. For ragged samples, this is an
+/// estimate. `values` starts with the block index.
 fn record_block_size(column: &ColumnInner, header: &ChunkHeader, values: &[u8]) -> Result<()> {
     let encoding = encoding(header.entry.encoding)?;
     let first = first_block_elements(values, |block_index| encoding.table_bytes(block_index));
     let elements = u64::from(first.filter(|_| encoding.is_in_blocks()).unwrap_or(0));
-    let bytes = elements.saturating_mul(u64_of(column.layout().element_bytes)); // fewer than 2^20
+    let bytes = elements.saturating_mul(u64_of(column.layout().element_bytes)); // fewer than 2^20 bytes
     let sample_bytes = header.raw_bytes.checked_div(header.entry.sample_count).unwrap_or(0).max(1);
     column.index().block_samples.store((bytes / u64::from(sample_bytes)).max(1), Ordering::Relaxed);
     Ok(())
 }
 
-/// Returns whether a chunk is long enough to read its blocks individually, if the file is read by
-/// position.
+/// Returns whether a chunk is long enough to read its blocks individually if the file is read with
+/// positional reads.
 pub(in crate::read) fn reads_blocks(column: &ColumnInner, entry: &ChunkEntry) -> bool {
     let min_bytes = u64_of(MIN_BLOCKED_BYTES).max(column.file.source.coalesce().gap_bytes.saturating_mul(2));
     u64::from(entry.stored_bytes) >= min_bytes
@@ -393,7 +394,7 @@ pub(in crate::read) fn read_block_index(column: &ColumnInner, location: &ChunkLo
     let header = checked_header(column, entry, split_header(&bytes)?.0)?;
     let before = bytes_before_values(column, &header, &bytes)?;
     check_raw_bytes(column, &header, bytes.get(HEADER_BYTES..).unwrap_or(&[]))?;
-    // the bytes that state the length; if they are outside the body, the block index is refused
+    // the first bytes state the length; if they are outside the body, the block index is refused
     // below
     read_up_to(column, location, before.saturating_add(BLOCK_INDEX_HEADER_BYTES).min(max_bytes), &mut bytes)?;
     let values = bytes.get(before..).unwrap_or(&[]);
@@ -410,7 +411,7 @@ pub(in crate::read) fn read_block_index(column: &ColumnInner, location: &ChunkLo
     Ok(ChunkBlockIndex::new(location, header, bytes))
 }
 
-/// Returns the length of header, part table, validity and shape.
+/// Returns the total length of the header, the part table, the validity and the shape.
 fn bytes_before_values(column: &ColumnInner, header: &ChunkHeader, bytes: &[u8]) -> Result<usize> {
     let parts = parts(column.layout(), header, bytes.get(HEADER_BYTES..).unwrap_or(&[]))?;
     if !header.entry.has_parts() {
@@ -427,11 +428,11 @@ fn read_up_to(column: &ColumnInner, location: &ChunkLocation, length: usize, byt
         return Ok(());
     }
     memory::resize(bytes, length, 0)?;
-    let at = location.entry.offset.saturating_add(have as u64); // exact: no usize is greater
+    let at = location.entry.offset.saturating_add(have as u64); // exact: `usize` has at most 64 bits
     read(&*column.file.source, at, bytes.get_mut(have..).unwrap_or(&mut []))
 }
 
-/// Returns the number of bytes of a chunk to read first. Most block indexes are shorter.
+/// Returns the length of the first read from a chunk. Most block indexes are shorter.
 pub(in crate::read) fn first_read_bytes(entry: &ChunkEntry) -> usize {
     chunk_bytes(entry).map_or(FIRST_READ_BYTES, |bytes| bytes.min(FIRST_READ_BYTES))
 }

@@ -1,11 +1,11 @@
-//! Whole chunks, or some of their samples, to be written to another file.
+//! Copies chunks, or some of their samples, to another file.
 //!
 //! A chunk is copied in its stored form if all of its samples are needed, and decoded otherwise.
-//! Either way its checksum is verified each time, whatever the reader's policy: the copy gets a
-//! checksum of its own, which would vouch for bytes that have changed since they were verified. If
-//! the chunk of a salvaged file is damaged, the remaining samples are decoded without the damaged
-//! blocks. Samples are passed to the encoder in the byte order of the file, and nulls can be
-//! inserted between them.
+//! Either way its checksum is verified each time, whatever the reader's policy, because the copy
+//! gets a new checksum, which would vouch for bytes that have changed since they were last
+//! verified. If the chunk of a salvaged file is damaged, the remaining samples are decoded without
+//! the damaged blocks. Samples are passed to the encoder in the byte order of the file, and nulls
+//! can be inserted between them.
 
 use crate::batch::ListBuffer;
 use crate::bytes::le::{self, u64_of};
@@ -40,8 +40,7 @@ pub(in crate::read) fn stored_chunk(
 ) -> Result<(EncodedChunk, u64)> {
     with_chunk(column, chunk, scratch, |region, stored, decoder| {
         let body = stored.body.start();
-        // each time, because the copy gets a checksum of its own, which would vouch for changed
-        // bytes
+        // each time, because the copy gets a new checksum, which would vouch for changed bytes
         region.check_body(body)?;
         let side = decoder.side_facts(stored)?;
         let chunk =
@@ -65,7 +64,7 @@ pub(in crate::read) fn select_from_chunk(
             .map_or(Vec::new(), |salvaged_chunks| salvaged_chunks.lost().positions_in(&stored.header.entry.samples()));
         let intact;
         let content = if lost.is_empty() {
-            region.check_body(stored.body.start())?; // each time, as above
+            region.check_body(stored.body.start())?; // each time, for the same reason as above
             decoder.load(stored)?;
             decoder.content(stored.body)
         } else {
@@ -98,7 +97,7 @@ fn with_chunk<T>(
     take().map_err(|error| column.in_column(error))
 }
 
-/// Returns samples of a chunk of a nested column, in the form that an encoder takes.
+/// Returns samples of a chunk of a nested column, in the form that an encoder expects.
 fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
     let (mut buffer, mut words, mut values) = (ColumnBuffer::new(), Vec::new(), Vec::new());
     buffer.begin_lists(layout.levels)?;
@@ -111,7 +110,7 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usiz
         };
         stage_sample(layout, content, i, &mut words)?;
         push_sample(layout, &words, &mut buffer)?;
-        // below the chunk's sample count
+        // `i` is below the chunk's sample count
         memory::extend(&mut values, content.values_of(layout, &(i..i + 1))?)?;
     }
     le::swap_to_native(layout.element_bytes, &mut values); // to the order of the file
@@ -126,7 +125,7 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usiz
     })
 }
 
-/// Returns samples of a chunk, in the form that an encoder takes.
+/// Returns samples of a chunk, in the form that an encoder expects.
 fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
     if layout.is_nested() {
         return nested_samples(layout, content, samples);
@@ -148,9 +147,9 @@ fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> 
     for &sample in samples {
         match sample {
             Some(i) => {
-                // below the chunk's sample count
+                // `i` is below the chunk's sample count
                 let range = content.values_range(layout, &(i..i + 1))?;
-                // inside: checked with the range
+                // in bounds: checked with the range
                 memory::extend(&mut raw.values, content.values.get(range).unwrap_or(&[]))?;
             }
             None => {
@@ -160,7 +159,7 @@ fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> 
         }
         if layout.is_ragged() {
             let count = sample.map_or(Ok(0), |i| content.count(i))?;
-            end = end.saturating_add(count); // at most the end in the whole chunk
+            end = end.saturating_add(count); // no overflow: at most the end in the whole chunk
             raw.shape.extend(end.to_le_bytes());
         }
     }
@@ -172,7 +171,7 @@ fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> 
             }
         }
     }
-    // to the order of the file, by the same operation
+    // converts to the byte order of the file, by the same operation
     le::swap_to_native(layout.element_bytes, &mut raw.values);
     Ok(raw)
 }

@@ -1,5 +1,5 @@
-//! Facts about one chunk, for callers: its position and encoding, its blocks, the cost of a sample,
-//! and the reasons for its size.
+//! Facts about one chunk, for callers: its position and encoding, its blocks, the cost of reading a
+//! sample, and the reasons for its size.
 //!
 //! They differ in cost. The position needs an entry of the index; the blocks also need the block
 //! index. An explanation reads and decodes the values, and encodes them again with every encoding
@@ -23,13 +23,13 @@ use std::ops::Range;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ChunkInfo {
-    /// The samples in it.
+    /// The samples of the chunk.
     pub samples: Range<u64>,
     /// The range of its body in the file. It starts at a multiple of the file's alignment.
     pub file_range: Range<u64>,
     /// The encoding of its values.
     pub encoding: String,
-    /// Its decoded bytes: values, extents and validity.
+    /// The decoded size of the chunk in bytes: values, extents and validity.
     pub raw_bytes: u64,
 }
 
@@ -39,7 +39,7 @@ pub(in crate::read) fn chunk_info(column: &ColumnInner, location: &ChunkLocation
     let raw_bytes = if entry.has_parts() || layout.has_shape() {
         chunk_header(column, entry)?.raw_bytes.into()
     } else {
-        // the body has nothing but samples
+        // the body contains nothing but samples
         u64::from(entry.sample_count).saturating_mul(u64_of(layout.inner_bytes))
     };
     let start = entry.offset.saturating_add(HEADER_LEN);
@@ -56,13 +56,13 @@ pub(in crate::read) fn chunk_info(column: &ColumnInner, location: &ChunkLocation
 #[non_exhaustive]
 pub struct ChunkBlocks {
     /// The range of the file before the first block: nulls, extents, lists, and the block index
-    /// itself. If the file is read by position, it is read once.
+    /// itself. If the file is read with positional reads (`pread`), it is read once.
     pub block_index: Range<u64>,
     /// At least one block, in file order, without gaps.
     pub blocks: Vec<BlockInfo>,
 }
 
-/// The samples and the bytes of a block.
+/// The samples of a block, its range in the file and its decoded size.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockInfo {
@@ -70,34 +70,34 @@ pub struct BlockInfo {
     pub samples: Range<u64>,
     /// Its range in the file.
     pub file_range: Range<u64>,
-    /// Its decoded bytes.
+    /// The decoded size of the block in bytes.
     pub raw_bytes: u64,
 }
 
-/// The bytes of a chunk that are fetched for one of its samples if the file is read by position and
-/// nothing is cached. Index pages are not counted.
+/// How many bytes of a chunk are fetched for one of its samples if the file is read with positional
+/// reads and nothing is cached. Index pages are not counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ColdRead {
-    /// The bytes that are read once for many samples: header, nulls, extents and block index. 0 if
-    /// the chunk is read whole.
+    /// The number of bytes that are read once for many samples: header, nulls, extents and block
+    /// index. 0 if the chunk is read whole.
     pub block_index_bytes: u64,
-    /// The bytes that are read for each sample, on average: its blocks, or the whole chunk.
+    /// The average number of bytes that are read for each sample: its blocks, or the whole chunk.
     pub sample_bytes: u64,
 }
 
 impl ColdRead {
-    /// Returns the bytes that are read for the first sample, on average.
+    /// Returns the average number of bytes that are read for the first sample.
     pub fn bytes(&self) -> u64 {
         self.block_index_bytes.saturating_add(self.sample_bytes)
     }
 }
 
 impl ChunkBlocks {
-    /// Returns the stored bytes of the blocks that a sample needs, summed over all samples.
+    /// Returns the stored size in bytes of the blocks that a sample needs, summed over all samples.
     fn bytes_of_samples(&self) -> u128 {
         let of_block = |block: &BlockInfo| u128::from(length(&block.file_range)) * u128::from(length(&block.samples));
-        self.blocks.iter().map(of_block).sum() // below 2^96
+        self.blocks.iter().map(of_block).sum() // no overflow: below 2^96
     }
 }
 
@@ -137,7 +137,7 @@ fn blocks_in(column: &ColumnInner, block_index: &ChunkBlockIndex) -> Result<Chun
     }
     let (content, bytes) = (decoder.content(body), decoder.encoded_bytes().unwrap_or(0));
     for (i, sample) in (0..content.sample_count).zip(block_index.location.entry.samples()) {
-        // below the chunk's sample count
+        // `i` is below the chunk's sample count
         let values = content.range_within(column.layout(), &(i..i + 1), bytes)?;
         if values.is_empty() {
             continue;
@@ -150,7 +150,7 @@ fn blocks_in(column: &ColumnInner, block_index: &ChunkBlockIndex) -> Result<Chun
     Ok(ChunkBlocks { block_index: start..first_block, blocks })
 }
 
-/// Returns the cost of a sample of a chunk with these blocks.
+/// Returns the cost of reading a sample from a chunk with these blocks.
 pub(in crate::read) fn cold_read(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -162,14 +162,14 @@ pub(in crate::read) fn cold_read(
     let blocks = blocks.filter(|_| samples > 1 && reads_blocks(column, &location.entry));
     let Some(blocks) = blocks else { return Ok(ColdRead { block_index_bytes: 0, sample_bytes: whole }) };
     let block_index = usize::try_from(length(&blocks.block_index)).unwrap_or(usize::MAX).saturating_add(HEADER_BYTES);
-    let sample_bytes = blocks.bytes_of_samples().div_ceil(samples.into()); // at least 2 samples
+    let sample_bytes = blocks.bytes_of_samples().div_ceil(samples.into()); // no division by zero: at least 2 samples
     Ok(ColdRead {
         block_index_bytes: u64_of(block_index.max(first_read_bytes(&location.entry))),
         sample_bytes: u64::try_from(sample_bytes).unwrap_or(u64::MAX),
     })
 }
 
-/// The composition of a chunk, and its size in other encodings: see
+/// The composition of a chunk, and its size in other encodings; see
 /// [`Column::explain`](crate::Column::explain).
 ///
 /// For a nullable, ragged or nested column, this describes only the values.
@@ -179,20 +179,20 @@ pub(in crate::read) fn cold_read(
 pub struct Explanation {
     /// The number of the chunk in its column, counted from 0.
     pub chunk: u64,
-    /// The samples of the chunk, its bytes in the file, and its encoding.
+    /// The samples of the chunk, its range in the file, and its encoding.
     pub info: ChunkInfo,
-    /// The number of elements of all its samples. For text and bytes, these are bytes; for complex
-    /// numbers, their halves.
+    /// The number of elements in all samples of the chunk. For text and bytes, an element is a
+    /// byte; for complex numbers, it is the real or the imaginary half.
     pub element_count: u64,
     /// The blocks of the values; `None` if they are not in blocks.
     pub blocks: Option<ChunkBlocks>,
-    /// The bytes that are read for a random sample of the chunk if nothing is cached.
+    /// The cost of reading a random sample of the chunk if nothing is cached.
     pub cold_read: ColdRead,
     /// The length of the decoded values in bytes.
     pub raw_bytes: u64,
     /// The length of the stored values in bytes.
     pub stored_bytes: u64,
-    /// The transform of the elements before they are coded, such as
+    /// The transform applied to the elements before they are coded, such as
     /// `lorenzo of floats, stride 128, restart 12928` (chapter 5.6 of the specification). `None`
     /// for encodings without transforms.
     pub transform: Option<String>,
@@ -201,8 +201,8 @@ pub struct Explanation {
     pub sections: Vec<Section>,
     /// The result of each encoding of this build for the values, smallest first.
     pub trials: Vec<Trial>,
-    /// The choice of each profile of this build for the values. If another release wrote the file,
-    /// the chunk may match none of them.
+    /// The choice of each profile of this build for the values. If a different release wrote the
+    /// file, the chunk may match none of them.
     pub choices: Vec<Choice>,
 }
 
@@ -212,18 +212,18 @@ impl Explanation {
         self.info.file_range.end.saturating_sub(self.info.file_range.start)
     }
 
-    /// Returns [`Explanation::cold_read`] divided by the average stored bytes of a sample; `None`
-    /// if samples take no bytes.
+    /// Returns [`Explanation::cold_read`] divided by the average stored size of a sample; `None` if
+    /// samples take no bytes.
     pub fn read_amplification(&self) -> Option<f64> {
         let samples = self.info.samples.end.saturating_sub(self.info.samples.start);
-        let sample_bytes = self.chunk_bytes() as f64 / samples as f64; // rounded anyway
+        let sample_bytes = self.chunk_bytes() as f64 / samples as f64; // rounding is acceptable
         (sample_bytes > 0.0).then(|| self.cold_read.bytes() as f64 / sample_bytes)
     }
 
-    /// Returns the bits per element of a section or a trial of `stored_bytes`; `None` if the values
-    /// have no elements.
+    /// Returns the size of a section or a trial of `stored_bytes`, in bits per element; `None` if
+    /// the values have no elements.
     pub fn bits_per_element(&self, stored_bytes: u64) -> Option<f64> {
-        // rounded anyway
+        // rounding is acceptable
         (self.element_count > 0).then(|| stored_bytes as f64 * 8.0 / self.element_count as f64)
     }
 }
@@ -250,7 +250,7 @@ pub(in crate::read) fn explain(column: &ColumnInner, location: &ChunkLocation) -
     })
 }
 
-/// Returns the regret of a profile for a chunk: see [`Column::regret`](crate::Column::regret).
+/// Returns the regret of a profile for a chunk; see [`Column::regret`](crate::Column::regret).
 pub(in crate::read) fn regret(column: &ColumnInner, location: &ChunkLocation, profile: Profile) -> Result<f64> {
     profile.check_built()?;
     with_values(column, location, |values| values.regret(profile))

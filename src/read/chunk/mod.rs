@@ -2,8 +2,8 @@
 //!
 //! An open chunk is in one of three states ([`open_chunk`]): its samples are read individually; its
 //! block index is in memory and blocks are read as samples need them; or the whole body is in
-//! memory. A read of one sample settles for the second state and decodes a block; a read of most of
-//! a chunk takes the third. Verified blocks are recorded for the whole file, so that no byte is
+//! memory. Reading one sample needs only the second state and decodes a block; reading most of a
+//! chunk uses the third. Verified blocks are recorded for the whole file, so that no byte is
 //! verified twice, unless the policy of the reader is [`Verification::Always`]. If a file is in
 //! memory and the parts of a chunk are stored raw, they are used in place ([`part_ranges`]).
 //!

@@ -1,17 +1,18 @@
 //! The open chunk of a decoder, and how much of it is in memory.
 //!
-//! A chunk is in one of three states. *Unread*: single samples are read from the file, which raw
-//! chunks of fixed samples allow. *Indexed*: the block index is in memory, and blocks are read as
-//! samples need them. *Loaded*: the body is in memory, and its values are used in place, decoded
-//! sample by sample, or decoded whole.
+//! A chunk is in one of three states. *Unread*: individual samples are read from the file, which is
+//! possible for raw chunks of fixed samples. *Indexed*: the block index is in memory, and blocks
+//! are read as samples need them. *Loaded*: the body is in memory, and its values are used in
+//! place, decoded sample by sample, or decoded as a whole.
 //!
-//! When to decode the whole chunk is decided by [`should_decode_whole`]: at once if most of it is
+//! [`should_decode_whole`] decides when to decode the whole chunk: at once if most of it is
 //! requested, or after an eighth of it was decoded sample by sample. So reading all samples one by
-//! one costs little more than one decoding, and reading a few costs no full decoding.
+//! one costs little more than decoding the chunk once, and reading a few samples does not decode
+//! all of it.
 //!
 //! Blocks are verified when their bytes are first used: by [`OpenChunk::values_range`] if the
 //! values are used in place, otherwise by [`OpenChunk::decode_range`], which parses the block index
-//! once for both verifying and decoding.
+//! only once to verify and decode them.
 
 use super::chunk_bytes::{check_blocks, chunk_in_memory, is_in_blocks};
 use super::part_ranges::{PartRanges, body_in, part_ranges, stored_blocks};
@@ -25,25 +26,25 @@ use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A chunk is decoded whole if more than this many quarters of it were decoded individually or are
-/// requested.
+/// A chunk is decoded whole if more than this many quarters of its bytes are requested or were
+/// decoded sample by sample.
 const DECODE_WHOLE_QUARTERS: usize = 3;
 /// A chunk is decoded whole if more than 1/N of its bytes were decoded sample by sample and another
-/// sample is requested. Reading all samples by one call each then costs little more than one
-/// decoding.
+/// sample is requested. Reading all samples with one call each then costs little more than decoding
+/// the chunk once.
 const DECODE_WHOLE_AFTER: usize = 8;
-/// The minimum number of bytes that an individual sample counts for. Finding it costs about as much
-/// as decoding that many.
+/// The minimum number of bytes that an individual sample counts for, because finding a sample costs
+/// about as much as decoding this many bytes.
 const MIN_SAMPLE_BYTES: usize = 1024;
 
 /// How much of a chunk is in memory.
 enum ChunkState {
-    /// Only its header. Samples, which take `value_bytes` together, are read individually.
+    /// Only its header. Samples are read individually; their total length is `value_bytes`.
     Unread { value_bytes: usize },
-    /// The block index; validity and shape are decoded. Blocks are read individually.
+    /// The block index; the validity and the shape are decoded. Blocks are read individually.
     Indexed,
-    /// The whole body. If `mapped`, its parts are used in place, in a file in memory. Otherwise the
-    /// decoder has validity and shape, and the values once they are decoded.
+    /// The whole body. If `mapped`, the file is in memory and the parts are used in place.
+    /// Otherwise the decoder has the validity and the shape, and the values once they are decoded.
     Loaded { mapped: Option<PartRanges> },
 }
 
@@ -51,12 +52,12 @@ enum ChunkState {
 struct CurrentChunk {
     location: ChunkLocation,
     state: ChunkState,
-    /// Bytes of the values that were read or decoded sample by sample.
+    /// How many bytes of the values were read or decoded sample by sample.
     touched_bytes: usize,
 }
 
 /// The open chunk, if there is one, and the memory to decode it. Does not own the stored bytes;
-/// methods take the body.
+/// callers pass the body to its methods.
 pub(in crate::read) struct OpenChunk {
     current: Option<CurrentChunk>,
     decoder: ChunkDecoder,
@@ -114,7 +115,7 @@ impl OpenChunk {
         matches!(self.state(), Some(ChunkState::Indexed))
     }
 
-    /// Returns the bytes of the values that were read or decoded sample by sample.
+    /// Returns how many bytes of the values were read or decoded sample by sample.
     pub(in crate::read) fn touched_bytes(&self) -> usize {
         self.current.as_ref().map_or(0, |current| current.touched_bytes)
     }
@@ -129,7 +130,7 @@ impl OpenChunk {
         self.current = Some(CurrentChunk { location: *location, state, touched_bytes });
     }
 
-    /// Opens a chunk whose samples are read individually, after `touched_bytes` of it were read.
+    /// Opens a chunk whose samples are read individually. `touched_bytes` of it were read before.
     pub(in crate::read) fn open_unread(&mut self, location: &ChunkLocation, value_bytes: usize, touched_bytes: usize) {
         self.set_current(location, ChunkState::Unread { value_bytes }, touched_bytes);
     }
@@ -157,7 +158,7 @@ impl OpenChunk {
         self.open(column, location, &header, Body::whole(body))
     }
 
-    /// Opens a chunk whose blocks are read individually, after `touched_bytes` of it were decoded.
+    /// Opens a chunk whose blocks are read individually. `touched_bytes` of it were decoded before.
     pub(in crate::read) fn open_indexed(
         &mut self,
         column: &ColumnInner,
@@ -187,7 +188,7 @@ impl OpenChunk {
         Ok(())
     }
 
-    /// Closes the open chunk, and decodes validity and shape of another.
+    /// Closes the open chunk, and decodes the validity and the shape of another.
     fn decode_validity_and_shape(
         &mut self,
         column: &ColumnInner,
@@ -200,8 +201,8 @@ impl OpenChunk {
         self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))
     }
 
-    /// Returns the range in the body of the blocks that contain these bytes of the values; `None`
-    /// if the values are not in blocks. `body` has the block index.
+    /// Returns the range in the body that the blocks with these bytes of the values take; `None` if
+    /// the values are not in blocks. `body` contains the block index.
     pub(in crate::read) fn blocks_of(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<Option<Range<usize>>> {
         let part = self.decoder.blocks(body)?.filter(|_| !bytes.is_empty());
         part.map(|part| part.stored_range(bytes)).transpose()
@@ -253,8 +254,8 @@ impl OpenChunk {
         whole
     }
 
-    /// Decodes all values, unless they already are. If a block is damaged, leaves them encoded,
-    /// because samples in other blocks can still be decoded individually.
+    /// Decodes all values, unless they are already decoded. If a block is damaged, leaves them
+    /// encoded, because samples in other blocks can still be decoded individually.
     pub(in crate::read) fn decode(&mut self, column: &ColumnInner, body: Body<'_>) -> Result<()> {
         let (Some(CurrentChunk { location, state: ChunkState::Loaded { mapped: None }, .. }), Some(bytes)) =
             (&self.current, self.decoder.encoded_bytes())
@@ -307,8 +308,8 @@ impl OpenChunk {
         Some(start.saturating_add(values.start)..start.saturating_add(values.end))
     }
 
-    /// Checks the bounds on the length of `bytes`, a range of the values, before memory is
-    /// allocated for them.
+    /// Checks that the length of `bytes`, a range of the values, is within the bounds, before
+    /// memory is allocated for it.
     pub(in crate::read) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match &self.current {
             Some(CurrentChunk {
@@ -318,10 +319,10 @@ impl OpenChunk {
         }
     }
 
-    /// Verifies, according to the reader's policy, and decodes a range of the values to `out`,
-    /// which has its length. Returns `false`, without filling `out`, if all values are available:
-    /// they were decoded before, are used in place, or are decoded now because the encoding cannot
-    /// decode a range.
+    /// Decodes a range of the values to `out`, which has its length, and verifies it according to
+    /// the reader's policy. Returns `false`, without filling `out`, if all values are available
+    /// because they were decoded before, are used in place, or are decoded now because the encoding
+    /// cannot decode a range.
     pub(in crate::read) fn decode_range(
         &mut self,
         column: &ColumnInner,
@@ -343,8 +344,8 @@ impl OpenChunk {
     }
 
     /// Verifies, according to the reader's policy, the blocks that contain a range of the values,
-    /// and calls `visit` with each block and the elements in it. Returns `false` if devices do not
-    /// decode the encoding, or if the values are already decoded.
+    /// and calls `visit` with each block and the elements of the range in it. Returns `false` if
+    /// devices do not decode the encoding, or if the values are already decoded.
     pub(in crate::read) fn visit_blocks(
         &self,
         column: &ColumnInner,
@@ -393,9 +394,9 @@ fn check_by_policy(
     }
 }
 
-/// Decides whether to decode a whole chunk if `count` more of its samples are requested. Its values
-/// have `bytes`; `touched_bytes` of them were decoded sample by sample. Also returns the new value
-/// of `touched_bytes`.
+/// Decides whether to decode a whole chunk if `count` more of its samples are requested. `bytes` is
+/// the length of its values; `touched_bytes` of them were decoded sample by sample. Also returns
+/// the new value of `touched_bytes`.
 pub(in crate::read) fn should_decode_whole(
     location: &ChunkLocation,
     bytes: usize,
@@ -410,8 +411,7 @@ pub(in crate::read) fn should_decode_whole(
     (after, touched_bytes.saturating_mul(DECODE_WHOLE_AFTER) > bytes || at_once)
 }
 
-/// Returns the body of a chunk: in the file if that is in memory, otherwise in `cached`, after the
-/// header.
+/// Returns the body of a chunk, from the file if that is in memory, otherwise from `cached`.
 #[inline]
 pub(in crate::read) fn body_of<'a>(
     column: &'a ColumnInner,
@@ -419,7 +419,7 @@ pub(in crate::read) fn body_of<'a>(
     cached: &'a CachedBytes,
 ) -> Body<'a> {
     match column.file.bytes().memory() {
-        Some(file) => Body::mapped(body_in(file, location).unwrap_or(&[])), // never empty: it was opened there
+        Some(file) => Body::mapped(body_in(file, location).unwrap_or(&[])), // never empty: the chunk was opened there
         None => cached.body(),
     }
 }
@@ -427,9 +427,9 @@ pub(in crate::read) fn body_of<'a>(
 /// The bytes of the open chunk that were read, if the file is not in memory.
 #[derive(Default)]
 pub(in crate::read) struct CachedBytes {
-    /// Header and body, or some blocks if the blocks of the chunk are read individually.
+    /// The header and the body, or some blocks if the blocks of the chunk are read individually.
     pub bytes: Vec<u8>,
-    /// If so, the block index, and the range of the blocks in the body.
+    /// In the latter case, the block index, and the range of the blocks in the body.
     pub block_index: Option<Arc<ChunkBlockIndex>>,
     pub blocks: Range<usize>,
 }

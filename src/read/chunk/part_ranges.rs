@@ -2,12 +2,12 @@
 //!
 //! Samples of such chunks are borrowed or copied straight from the file. That is correct if no part
 //! is encoded, if this machine has the byte order of the file, and if the lengths of the parts
-//! agree with each other, which decoding would check otherwise. Raw blocks follow each other
-//! without gaps, so values in raw blocks are used in the same way; they start after the block
-//! index.
+//! agree with each other. Decoding would check the lengths, so they are checked here instead. Raw
+//! blocks follow each other without gaps, so values in raw blocks are used in the same way; they
+//! start after the block index.
 //!
-//! Most viewed and gathered samples take this path. So it must be short: once a chunk is verified,
-//! the check is a look at one bit, and a chunk that has only values needs no part table.
+//! Most viewed and gathered samples take this path, so it must be short. Once a chunk is verified,
+//! the check tests a single bit, and a chunk that has only values does not need a part table.
 
 use crate::bytes::le;
 use crate::codec::{Body, PartSpec, StoredPart, block_index_bytes, encoding, parts};
@@ -28,8 +28,7 @@ pub(in crate::read) struct PartRanges {
     validity: Option<Range<usize>>,
     shape: Range<usize>,
     values: Range<usize>,
-    /// The start of the stored bytes of the values. If these are in blocks, the block index is
-    /// first.
+    /// The start of the stored values. If these are in blocks, they start with the block index.
     stored_start: usize,
 }
 
@@ -74,7 +73,7 @@ pub(in crate::read) fn part_ranges(
     parts_of_body(column, location, body_in(file, location)?)
 }
 
-/// Returns the parts of a chunk as [`part_ranges`] does; `None` if it has more than values.
+/// Returns the parts of a chunk like [`part_ranges`]; `None` if it has other parts besides values.
 #[inline]
 pub(in crate::read) fn values_only_chunk(
     column: &ColumnInner,
@@ -161,7 +160,7 @@ fn parts_of_body(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) ->
 }
 
 fn parts_of_table(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) -> Result<Option<PartRanges>> {
-    // only values may be in blocks; decoding refuses other parts in blocks
+    // only values may be in blocks; decoding refuses any other part in blocks
     let is_raw = |part: &Part| {
         let encoding = encoding(part.encoding)?;
         Ok::<bool, Error>(part.is_absent() || encoding.is_identity() && !encoding.is_in_blocks())
@@ -190,8 +189,8 @@ fn is_raw(field: u16) -> Result<bool> {
     Ok(encoding(field)?.is_identity())
 }
 
-/// Returns the range of the values in a body. Their stored bytes are `range`; if they are in
-/// blocks, the block index comes first.
+/// Returns the range of the values in a body. The stored values are `range`; if they are in blocks,
+/// the block index comes first.
 #[inline]
 fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Result<Range<usize>> {
     if !encoding(location.entry.encoding)?.is_in_blocks() {
@@ -201,7 +200,7 @@ fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Resu
         body.get(range.clone()).and_then(block_index_bytes).filter(|&block_index| block_index <= range.len());
     let block_index =
         block_index.ok_or_else(|| Error::corrupt("R-5.14", "the block index reaches beyond its chunk"))?;
-    Ok(range.start + block_index..range.end) // at most the end
+    Ok(range.start + block_index..range.end) // no overflow: at most the end
 }
 
 #[cold]

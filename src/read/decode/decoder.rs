@@ -1,15 +1,15 @@
 //! Decodes the tasks of a request: without I/O, on any thread, in reused memory.
 //!
-//! A decoder keeps the chunk of its last task open, so the next task of the same chunk need not
-//! open it. There are three ways to a destination:
+//! A decoder keeps the chunk of its last task open, so the next task need not open it if it needs
+//! the same chunk. Samples reach their destination in one of three ways:
 //!
 //! * Samples of a fixed shape are decoded straight to it.
 //! * Samples that are stored raw in a file in memory are only located at first, and copied together
-//!   at the end. Copies that follow each other closely overlap their cache misses.
+//!   at the end. Copies in quick succession overlap their cache misses.
 //! * Values of ragged samples are staged, because the offset of each depends on the lengths of all
 //!   samples before it.
 //!
-//! Public callers get a [`Decoder`](crate::stages::Decoder), which decodes plans with this one.
+//! Public callers use a [`Decoder`](crate::stages::Decoder), which decodes plans with this one.
 
 use super::output::{
     Destination, FixedOutput, SampleTarget, WholeOutput, begin_buffer, check_delivered, check_length, copy_values,
@@ -34,7 +34,7 @@ pub(in crate::read) struct TaskDecoder {
     /// The column of the open chunk.
     column: Option<ColumnInner>,
     pub(in crate::read) chunk: OpenChunk,
-    /// Header and body of the open chunk, if the file is not in memory.
+    /// The header and the body of the open chunk, if the file is not in memory.
     pub(in crate::read) cached: CachedBytes,
     /// Values of ragged samples, in the order in which they were decoded.
     pub(in crate::read) staging: Staging,
@@ -48,7 +48,7 @@ pub(in crate::read) struct TaskDecoder {
     starts: Vec<usize>,
     /// The number of this decoder among the decoders of the request.
     number: usize,
-    /// If set, blocks are handed out, so chunks are never decoded whole.
+    /// Blocks are handed out, so chunks are never decoded whole.
     pub(in crate::read) visits_blocks: bool,
 }
 
@@ -71,7 +71,7 @@ impl Default for TaskDecoder {
 }
 
 impl TaskDecoder {
-    /// Returns a decoder without memory.
+    /// Returns a decoder that owns no memory yet.
     pub(in crate::read) fn new() -> Self {
         Self {
             column: None,
@@ -96,7 +96,7 @@ impl TaskDecoder {
         self.mapped.clear();
     }
 
-    /// Prepares for a column, and closes a chunk of another one.
+    /// Prepares for a column, and closes the open chunk if it belongs to a different one.
     #[inline]
     pub(in crate::read) fn enter_column(&mut self, column: &ColumnInner) {
         let is_same = self
@@ -110,7 +110,7 @@ impl TaskDecoder {
     }
 
     /// Opens the chunk of a task, and calls `decode` with its body. If that fails and the bytes
-    /// were fetched, closes the chunk, because the next fetch may return other bytes.
+    /// were fetched, closes the chunk, because the next fetch may return different bytes.
     #[inline]
     fn with_chunk(
         &mut self,
@@ -129,7 +129,8 @@ impl TaskDecoder {
         result.and_then(|()| self.leave(task, bytes))
     }
 
-    /// Opens the chunk of a task, and decodes all of its values if that pays. Returns its body.
+    /// Opens the chunk of a task, and decodes all of its values if that is worthwhile. Returns its
+    /// body.
     #[inline]
     fn enter<'a>(
         &mut self,
@@ -143,7 +144,7 @@ impl TaskDecoder {
         if let Some((block_index, blocks)) = &task.blocks {
             let bytes = match bytes {
                 TaskBytes::Fetched(bytes) => bytes,
-                TaskBytes::Available => &[], // no sample has an element
+                TaskBytes::Available => &[], // no bytes: no sample has an element
             };
             if !self.chunk.is_at(location) || !self.chunk.is_indexed() {
                 self.chunk.open_indexed(column, block_index, 0)?;
@@ -180,7 +181,7 @@ impl TaskDecoder {
     fn leave(&mut self, task: &Task, bytes: TaskBytes<'_>) -> Result<()> {
         if let Some((block_index, _)) = &task.blocks {
             self.cached.begin_whole();
-            self.cached.block_index = Some(block_index.clone()); // the blocks are not cached
+            self.cached.block_index = Some(block_index.clone()); // its blocks are not cached
             return Ok(());
         }
         let TaskBytes::Fetched(bytes) = bytes else { return Ok(()) };
@@ -207,7 +208,8 @@ impl TaskDecoder {
             if let TaskBytes::Fetched(values) = bytes {
                 return copy_values(column.layout(), selection, &task.ranks, values, out);
             }
-            // otherwise they were read straight to their destination, or have no elements
+            // if the bytes are not fetched, the samples were read straight to their destination, or
+            // have no elements
             return Ok(());
         }
         if !selection.is_range() && self.find_values_only(column, selection, task)? {
@@ -256,11 +258,11 @@ impl TaskDecoder {
         Ok(())
     }
 
-    /// Locates the samples of a task in a chunk that has only raw values. Returns whether the chunk
-    /// is of this kind.
+    /// Locates the samples of a task in a chunk that has only raw values. Returns whether it is
+    /// such a chunk.
     ///
-    /// Most tasks of a gather are one sample of such a chunk. Only the chunk of the last task is
-    /// opened, because opening a chunk takes as long as locating a sample.
+    /// Most tasks of a gather request one sample of such a chunk. Only the chunk of the last task
+    /// is opened, because opening a chunk takes as long as locating a sample.
     fn find_values_only(&mut self, column: &ColumnInner, selection: &Selection, task: &Task) -> Result<bool> {
         let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
         let plain = values_only_chunk(column, file, location).map_err(|error| in_chunk(error, location))?;
@@ -273,7 +275,8 @@ impl TaskDecoder {
             let at = location.position_of(sample).saturating_mul(sample_bytes);
             let checked = check_raw_values(column, location, &parts, body, &(at..at.saturating_add(sample_bytes)));
             checked.map_err(|error| at_sample(error, sample))?;
-            // inside the body: the chunk contains the sample, and is as long as its samples
+            // in bounds: the chunk contains the sample, and its body has exactly the length of its
+            // samples
             let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
             self.mapped.push(MappedSamples { start, rank, position, samples: 1 });
         }
@@ -317,7 +320,7 @@ impl TaskDecoder {
         Ok(())
     }
 
-    /// Decodes the ragged samples of a task: values to the staging of this decoder, extents to
+    /// Decodes the ragged samples of a task: values to the staging area of this decoder, extents to
     /// `out`.
     pub(in crate::read) fn decode_ragged(
         &mut self,
@@ -359,7 +362,7 @@ impl TaskDecoder {
     }
 
     /// Records nulls, extents and value ranges of consecutive ragged samples. Returns the range of
-    /// their values in the chunk, which the caller stages unless they are in the file.
+    /// their values in the chunk, which the caller stages unless the values are in the file.
     fn describe(
         &mut self,
         column: &ColumnInner,
@@ -425,7 +428,8 @@ impl TaskDecoder {
                     return Ok(());
                 }
                 if tasks.selection.is_range() && !layout.is_nested() {
-                    // values arrive in order, so they are staged in the memory of the buffer itself
+                    // values arrive in order, so the memory of the buffer itself serves as the
+                    // staging area
                     std::mem::swap(&mut self.staging.values, &mut buffer.values);
                     self.staging.clear();
                 }
@@ -456,7 +460,7 @@ impl TaskDecoder {
         self.decode_fixed(column, selection, task, bytes, &mut out)
     }
 
-    /// Completes the destination of column number `number`, and returns the number of nulls.
+    /// Completes the destination of column number `number`, and returns its number of nulls.
     pub(in crate::read) fn finish_output(
         &mut self,
         number: usize,

@@ -4,12 +4,11 @@
 //! ([`FixedOutput`]): the slots of a slice or buffer, or some of these slots for one segment of a
 //! divided request. The length of a destination is checked before memory is allocated for it.
 //! Delivered values are checked for bits that their type does not use. One pass at the end covers
-//! every path that values can take: out of a decoder, out of a map, or read straight to their
-//! destination.
+//! values from every path: decoded, copied from a map, or read straight to their destination.
 //!
-//! Samples whose blocks are decoded elsewhere have no destination. Their stored blocks are handed
-//! out instead ([`BlockEmitter`]). Blocks of encodings that devices do not decode are decoded here
-//! and handed out as raw elements, so a visitor needs only one path.
+//! Samples whose blocks are decoded elsewhere do not have a destination. Their stored blocks are
+//! handed out instead ([`BlockEmitter`]). Blocks of encodings that devices do not decode are
+//! decoded here and handed out as raw elements, so a visitor needs only one path.
 
 use crate::bytes::le::{self, u64_of};
 use crate::bytes::pod::AlignedBytes;
@@ -31,8 +30,8 @@ pub(in crate::read) trait FixedOutput {
     /// Returns the destination of `samples` samples at consecutive positions of the request.
     fn destination(&mut self, rank: usize, position: usize, samples: usize) -> Result<&mut [u8]>;
 
-    /// Delivers raw samples, whose values are at the start of `from`. `element_bytes` is 1 if
-    /// elements are in the byte order of this machine.
+    /// Delivers raw samples whose values are at the start of `from`. `element_bytes` is 1 if
+    /// elements are already in the byte order of this machine.
     #[inline]
     fn copy(&mut self, to: SampleTarget, from: &[u8], element_bytes: usize) -> Result<()> {
         let to = self.destination(to.rank, to.position, to.samples)?;
@@ -125,7 +124,7 @@ pub(in crate::read) enum Destination<'o> {
 }
 
 impl<'o> Destination<'o> {
-    /// Returns the destinations of all samples, which have a fixed shape of `sample_bytes`.
+    /// Returns the destinations of all samples, which have a fixed shape of `sample_bytes` each.
     pub(in crate::read) fn whole(self, sample_bytes: usize) -> WholeOutput<'o> {
         let bytes = match self {
             Destination::Buffer(buffer) => buffer.values.as_mut_slice(),
@@ -136,7 +135,7 @@ impl<'o> Destination<'o> {
 }
 
 /// Checks the delivered samples for if they are bools, and for if they have 4 or 6
-/// bits. In languages with such types, other bytes are not valid values.
+/// bits. In languages with such types, other bytes would be invalid values.
 pub(in crate::read) fn check_delivered(
     column: &ColumnInner,
     selection: &Selection,
@@ -159,7 +158,8 @@ pub(in crate::read) fn check_delivered(
     })
 }
 
-/// Begins a buffer for the selected samples of a column, without memory for their values.
+/// Prepares a buffer for the selected samples of a column, without allocating memory for their
+/// values.
 pub(in crate::read) fn begin_without_values(
     column: &ColumnInner,
     tasks: &TaskList,
@@ -174,7 +174,7 @@ pub(in crate::read) fn begin_without_values(
     }
 }
 
-/// Begins a buffer for the selected samples of a column. If the shape is fixed, allocates memory
+/// Prepares a buffer for the selected samples of a column. If the shape is fixed, allocates memory
 /// for their values.
 pub(in crate::read) fn begin_buffer(column: &ColumnInner, tasks: &TaskList, buffer: &mut ColumnBuffer) -> Result<()> {
     let (count, layout) = (tasks.selection.sample_count(), column.layout());
@@ -200,7 +200,7 @@ pub(in crate::read) fn check_length(column: &ColumnInner, count: usize, length: 
     Err(Error::bad_argument(message))
 }
 
-/// Returns the error of a request that does not fit in memory.
+/// Returns the error for a request that does not fit in memory.
 pub(in crate::read) fn too_many() -> Error {
     Error::over_limit("the samples do not fit in memory")
 }
@@ -225,7 +225,7 @@ pub type BlockVisitor<'v> = dyn FnMut(BlockSamples<'_>) -> Result<()> + 'v;
 /// Hands out blocks to a visitor.
 pub(in crate::read) struct BlockEmitter<'o> {
     pub visit: &'o mut BlockVisitor<'o>,
-    /// Memory for elements that are decoded here.
+    /// Memory for elements of blocks that are decoded here.
     pub decoded: &'o mut AlignedBytes,
 }
 
@@ -239,7 +239,7 @@ impl BlockEmitter<'_> {
     }
 
     /// Hands out the blocks that contain a range of the values of a chunk: the values of the
-    /// samples from `position` on.
+    /// samples starting at `position`.
     pub(super) fn emit(
         &mut self,
         position: usize,
@@ -284,7 +284,7 @@ pub(in crate::read) struct FixedBlocks<'o> {
 impl FixedOutput for FixedBlocks<'_> {
     const MAX_RUN: usize = usize::MAX;
 
-    /// Fails, because samples have no destinations here.
+    /// Always fails, because samples do not have destinations here.
     fn destination(&mut self, _rank: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
         Err(outside())
     }

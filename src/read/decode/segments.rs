@@ -1,12 +1,12 @@
 //! Divides a plan into segments that any thread can decode.
 //!
 //! The tasks of a plan are divided in order, and each segment has tasks of one column. The
-//! destinations are divided with them: slots of fixed shape by the positions of the segment's
-//! samples, entries of ragged samples by their ranks. They do not overlap, so threads need no lock.
+//! destinations are divided with them: for a fixed shape, slots by the positions of the segment's
+//! samples; for a ragged one, entries by their ranks. They do not overlap, so threads need no lock.
 //!
 //! Ragged values cannot be placed until the lengths of all samples are known. Each segment stages
 //! them, and the calling thread lays them out once all segments are decoded. The results of a
-//! segment stay with its number, whichever thread decoded it, so the outcome does not depend on
+//! segment are stored by its number, whichever thread decoded it. So the outcome does not depend on
 //! scheduling, and memory is reused.
 
 use super::decoder::TaskDecoder;
@@ -76,7 +76,7 @@ impl PlanSegment<'_> {
     }
 
     /// Decodes the samples of the segment. `for_each` provides the bytes of its tasks. Returns the
-    /// first error, and the number of its task.
+    /// first error and the number of its task.
     pub(in crate::read) fn decode_with(
         self,
         decoder: &mut TaskDecoder,
@@ -120,14 +120,15 @@ impl PlanSegment<'_> {
     }
 }
 
-// here and not next to `ReadPlan`, because modules must not depend on each other in a cycle
+// here rather than next to `ReadPlan`, to avoid a dependency cycle between modules
 impl ReadPlan {
     /// Decodes the plan in at least `segment_count` segments, or one for each task if there are
     /// fewer tasks. `work` distributes them among threads. Fills one buffer for each column. On
-    /// failure, all of them are empty.
+    /// failure, all buffers are empty.
     ///
-    /// Cost: as [`Decoder::decode`], divided by the number of threads, and some lists as long as
-    /// the request. The calling thread copies values of ragged samples once more.
+    /// Cost: same as [`Decoder::decode`], divided by the number of threads, plus a few lists with
+    /// an entry per requested sample. The calling thread copies values of ragged samples one more
+    /// time.
     ///
     /// ```
     /// use std::thread;
@@ -169,8 +170,7 @@ impl ReadPlan {
         decoded.map(|_| ()).inspect_err(|_| out.iter_mut().for_each(ColumnBuffer::clear))
     }
 
-    /// Decodes as [`ReadPlan::decode_segments`] does, in memory that is reused. Returns the number
-    /// of nulls.
+    /// Like [`ReadPlan::decode_segments`], but in reused memory. Returns the number of nulls.
     pub(in crate::read) fn decode_segments_to(
         &self,
         segment_count: usize,
@@ -188,7 +188,7 @@ impl ReadPlan {
         let segment_count = self.divided(out, scratch, step, work)?;
         let mut nulls = 0;
         for (number, (output, ragged)) in out.iter_mut().zip(&mut scratch.ragged).enumerate() {
-            // at most the number of states
+            // in bounds: at most the number of states
             let states = scratch.states.get_mut(..segment_count).unwrap_or(&mut []);
             nulls += self.finish(number, output, ragged, states)?;
         }
@@ -196,7 +196,7 @@ impl ReadPlan {
     }
 
     /// Divides the tasks into segments of at most `step` tasks, and calls `work` with them. Returns
-    /// their number.
+    /// the number of segments.
     fn divided(
         &self,
         out: &mut [Destination<'_>],
@@ -289,7 +289,7 @@ impl ReadPlan {
         if states.iter().any(|state| !state.is_decoded) {
             return Err(Error::bad_argument("some segments of the plan were not decoded"));
         }
-        // `states` is in the order of the columns
+        // `states` is sorted by column
         let first = states.partition_point(|state| state.column < number);
         let own = states.iter().skip(first).take_while(|state| state.column == number);
         let nulls = || own.clone().flat_map(|state| &state.nulls);

@@ -1,14 +1,14 @@
 //! Stages ragged and nested samples while they are decoded, and then lays them out.
 //!
 //! The offset of such a sample in the buffer depends on the lengths of all samples before it, which
-//! are known only when all are decoded. So each decoder appends the values of its samples to a
+//! are known only after all are decoded. So each decoder appends the values of its samples to a
 //! staging area, and records by rank where they are. If they were staged in the order of the
-//! request, the staging memory simply becomes the buffer. Otherwise they are copied to their
+//! request, the staging memory simply becomes the buffer. Otherwise the values are copied to their
 //! offsets.
 //!
-//! The structure of a nested sample is staged as `u32` words: level by level a word for each list
-//! with its length, then a bit for each item if items may be null, then the varying extents of each
-//! item. The samples are then laid out in the order of the request, level by level.
+//! The structure of a nested sample is staged as `u32` words: first, level by level, a word with
+//! the length of each list; then a bit for each item if items may be null; then the varying extents
+//! of each item. The samples are then laid out in the order of the request, level by level.
 
 use super::output::BlockEmitter;
 use crate::batch::push_bit;
@@ -28,13 +28,14 @@ pub(in crate::read) struct RaggedValues {
     /// The number of the decoder that staged them; `None` if they are in the file.
     pub decoder: Option<usize>,
     pub bytes: Range<usize>,
-    /// For a nested column: the number of the decoder that staged the lists, and their words.
+    /// For a nested column: the number of the decoder that staged the lists, and the range of their
+    /// words.
     pub stager: usize,
     pub words: Range<usize>,
 }
 
 impl RaggedValues {
-    /// Returns the values, out of the file or the staged values of the decoders.
+    /// Returns the values, from the file or from the staged values of the decoders.
     fn values<'v>(&self, file: &'v [u8], staged: &'v dyn StagedValues) -> Option<&'v [u8]> {
         let all = self.decoder.map_or(file, |decoder| staged.of(decoder));
         all.get(self.bytes.clone())
@@ -63,8 +64,8 @@ pub(in crate::read) trait StagedValues {
     /// Returns the lists that decoder number `decoder` has staged.
     fn words(&self, decoder: usize) -> &[u32];
 
-    /// Swaps the values of decoder 0 with `out`, from which their memory came, if they end at
-    /// `end`. Returns whether it did.
+    /// If the values of decoder 0 end at `end`, swaps them with `out`, whose memory they use.
+    /// Returns whether they were swapped.
     fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
 }
 
@@ -87,7 +88,7 @@ impl StagedValues for Staging {
     }
 }
 
-/// The destinations of ragged samples of consecutive ranks from `first_rank` on.
+/// The destinations of ragged samples of consecutive ranks, starting at `first_rank`.
 pub(in crate::read) struct RaggedOutput<'o> {
     pub first_rank: usize,
     pub values: &'o mut [RaggedValues],
@@ -118,8 +119,9 @@ impl RaggedScratch {
         RaggedOutput { first_rank: 0, values: &mut self.values, extents: &mut self.extents, blocks: None }
     }
 
-    /// Fills `out`, which has been begun, in the order of the request. `staged` has the values of
-    /// each decoder, `file` is the file if it is in memory. Without `has_values`, adds no values.
+    /// Fills `out`, which was prepared before, in the order of the request. `staged` holds the
+    /// values of each decoder; `file` is the file if it is in memory. If `has_values` is false,
+    /// adds no values.
     pub(in crate::read) fn finish(
         &mut self,
         layout: &Layout,
@@ -166,7 +168,7 @@ impl RaggedScratch {
             return Ok(());
         }
         if selection.is_range() {
-            // nothing was staged, so each gets its own memory back
+            // nothing was staged, so this gives each its own memory back
             staged.exchange(0, &mut out.values);
         }
         let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
@@ -182,8 +184,8 @@ impl RaggedScratch {
     }
 }
 
-/// Returns the number of extents that are staged for each sample. In a nested column, items have
-/// extents, not samples, so it is 0.
+/// Returns the number of extents that are staged for each sample. It is 0 for a nested column,
+/// because there items have extents, not samples.
 pub(in crate::read) fn sample_extents(layout: &Layout) -> usize {
     if layout.is_nested() { 0 } else { layout.varying }
 }
@@ -197,8 +199,8 @@ pub(in crate::read) fn copy_extents(layout: &Layout, content: &Content<'_>, i: u
     Ok(())
 }
 
-/// The word of a null list. It cannot be a length: bounds lists whose members take bytes of
-/// the shape or no bytes at all, and bounds the bytes of other items.
+/// The word of a null list. It cannot be a length, because bounds lists whose members take
+/// bytes in the shape part or no bytes at all, and bounds the bytes of other items.
 const NULL: u32 = u32::MAX;
 
 /// Appends the words of the lists and items of sample `i` of a chunk to `words`.
@@ -208,13 +210,13 @@ pub(in crate::read) fn stage_sample(
     i: usize,
     words: &mut Vec<u32>,
 ) -> Result<()> {
-    let mut entries = i..i + 1; // below the chunk's sample count
+    let mut entries = i..i + 1; // `i` is below the chunk's sample count
     let mut level = 0;
     let items = content.items(layout, |lists| {
         memory::reserve(words, entries.len())?;
         for list in entries.clone() {
             let entries = lists.entries_of(list, layout.may_be_null(level), level)?;
-            // ends are `u32`
+            // lossless: ends are `u32`
             words.push(entries.map_or(NULL, |entries| u32::try_from(entries.len()).unwrap_or(NULL)));
         }
         level += 1;
@@ -245,7 +247,7 @@ pub(in crate::read) fn stage_null(words: &mut Vec<u32>) -> Result<()> {
     Ok(())
 }
 
-/// Appends a bit for each item, 1 if it is present.
+/// Appends a bit for each item: 1 if it is present, 0 if it is null.
 fn stage_presence(items: &Content<'_>, range: Range<usize>, words: &mut Vec<u32>) -> Result<()> {
     memory::reserve(words, words_of_bits(range.len()))?;
     let mut start = range.start;
@@ -277,8 +279,8 @@ fn too_early() -> Error {
     Error::internal("the staged lists of a sample end too early")
 }
 
-/// Lays out the samples of a request level by level in `out`, which has been begun. `values` is by
-/// rank. `by_position` is reusable memory.
+/// Lays out the samples of a request level by level in `out`, which was prepared before. `values`
+/// is indexed by rank. `by_position` is reusable memory.
 fn lay_out_lists(
     layout: &Layout,
     selection: &Selection,
@@ -300,14 +302,14 @@ fn lay_out_lists(
         }
     }
     for position in 0..values.len() {
-        // in a range, rank and position are equal
+        // if the request is a range, rank and position are equal
         let rank = by_position.get(position).copied().unwrap_or(position);
         let sample = values.get(rank).ok_or_else(outside)?;
         let words = staged.words(sample.stager).get(sample.words.clone()).ok_or_else(too_early)?;
         push_sample(layout, words, out)?;
         out.push_bytes(sample.values(file, staged).ok_or_else(outside)?)?;
     }
-    let inner_elements = layout.inner_bytes / layout.dtype.element_bytes(); // whole
+    let inner_elements = layout.inner_bytes / layout.dtype.element_bytes(); // exact: whole elements
     scale(&mut out.offsets, inner_elements);
     Ok(())
 }
@@ -342,10 +344,10 @@ fn push_presence(words: &[u32], count: usize, out: &mut ColumnBuffer) -> Result<
     for &word in words {
         let bits = left.min(32);
         for bit in 0..bits {
-            // no overflow: an item takes memory
+            // no overflow: every item takes memory
             push_bit(&mut out.validity, at + bit, word >> bit & 1 == 1)?;
         }
-        let present = usize::try_from(word.count_ones()).unwrap_or(bits); // no bits after the items
+        let present = usize::try_from(word.count_ones()).unwrap_or(bits); // bits after the last item are 0
         out.null_count += bits.saturating_sub(present);
         (left, at) = (left - bits, at + bits);
     }
@@ -355,7 +357,7 @@ fn push_presence(words: &[u32], count: usize, out: &mut ColumnBuffer) -> Result<
 /// Appends extents and ends of items.
 fn push_extents(varying: usize, words: &[u32], out: &mut ColumnBuffer) -> Result<()> {
     memory::extend(&mut out.extents, words)?;
-    memory::reserve(&mut out.offsets, words.len() / varying)?; // at least 1
+    memory::reserve(&mut out.offsets, words.len() / varying)?; // no division by zero: at least 1
     let mut end = out.offsets.last().copied().unwrap_or(0);
     for extents in words.chunks_exact(varying) {
         let count = extents.iter().fold(1_u64, |count, &extent| count.saturating_mul(u64::from(extent)));
@@ -372,7 +374,7 @@ fn scale(offsets: &mut [u64], inner_elements: usize) {
     }
 }
 
-/// Returns the validity and the shape of a chunk with the lists and items of a buffer.
+/// Returns the validity and the shape of a chunk that has the lists and items of a buffer.
 pub(in crate::read) fn chunk_parts(layout: &Layout, buffer: &ColumnBuffer) -> Result<(Option<Vec<u8>>, Vec<u8>)> {
     let (mut validity, mut shape) = (Vec::new(), Vec::new());
     let mut has_nulls = buffer.null_count > 0;

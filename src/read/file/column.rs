@@ -2,8 +2,8 @@
 //!
 //! A column lends samples that need no decoding, returns facts about chunks, and creates cursors,
 //! which read all other samples. It also reads whole chunks, for files that are assembled from
-//! chunks of others. Every error that leaves this module names the path of the file, the column and
-//! the samples concerned.
+//! chunks of other files. Every error that leaves this module names the path of the file, the
+//! column and the samples concerned.
 
 use super::column_inner::ColumnInner;
 use super::state::{ChunkLocation, in_chunk};
@@ -23,7 +23,8 @@ use std::ops::Range;
 
 /// A column of an open file.
 ///
-/// Keeps the file open. Cloning costs one reference count, and a clone can be used by any thread.
+/// Keeps the file open. Cloning only increments a reference count, and any thread can use the
+/// clone.
 #[derive(Clone)]
 pub struct Column(ColumnInner);
 
@@ -67,7 +68,7 @@ impl Column {
         self.with_chunk(chunk, |location| chunk_info(&self.0, location))
     }
 
-    /// Returns the facts of the chunk that contains sample `i`. Cost: as [`Column::chunk`].
+    /// Returns the facts of the chunk that contains sample `i`. Cost: same as [`Column::chunk`].
     pub fn chunk_of(&self, i: u64) -> Result<ChunkInfo> {
         self.with_chunk_of(i, |location| chunk_info(&self.0, location))
     }
@@ -75,14 +76,14 @@ impl Column {
     /// Returns the blocks of chunk number `chunk`, counted from 0; `None` after the last, or if the
     /// chunk is not in blocks.
     ///
-    /// Cost: reads and decodes the chunk's header, nulls, extents and block index. Takes memory of
-    /// at most four times their length.
+    /// Cost: reads and decodes the chunk's header, nulls, extents and block index. Allocates at
+    /// most four times their length.
     pub fn blocks(&self, chunk: u64) -> Result<Option<ChunkBlocks>> {
         self.with_chunk(chunk, |location| chunk_blocks(&self.0, location)).map(Option::flatten)
     }
 
-    /// Returns the bytes that are read for a random sample of chunk number `chunk`, counted from 0,
-    /// if the file is read by position; `None` after the last. Cost: as [`Column::blocks`].
+    /// Returns the cost of reading a random sample of chunk number `chunk`, counted from 0, with
+    /// positional reads (`pread`); `None` after the last. Cost: same as [`Column::blocks`].
     pub fn cold_read(&self, chunk: u64) -> Result<Option<ColdRead>> {
         self.with_chunk(chunk, |location| {
             let blocks = chunk_blocks(&self.0, location)?;
@@ -92,9 +93,9 @@ impl Column {
 
     /// Borrows sample `i` from the file, without copying. Returns `None` if its chunk is encoded,
     /// if the file is not in memory, or if this machine is not little-endian. Fails if the column
-    /// is nested: use [`Column::view_list`].
+    /// is nested; use [`Column::view_list`] for that.
     ///
-    /// Cost: a few cache misses, independent of the size of the file; for bools, a look at each
+    /// Cost: a few cache misses, independent of the size of the file; for bools, a check of each
     /// byte of the sample; on first touch, the checksum of the chunk. Allocates nothing.
     pub fn view(&self, i: u64) -> Result<Option<Sample<'_>>> {
         self.try_view(i).map_err(|error| self.0.at_sample(error, i))
@@ -104,7 +105,7 @@ impl Column {
     /// [`Column::view`] would, or if any part of the chunk is encoded. Fails if the column is not
     /// nested.
     ///
-    /// Cost: as [`Column::view`], and some steps for each level of lists.
+    /// Cost: same as [`Column::view`], plus a few steps for each level of lists.
     pub fn view_list(&self, i: u64) -> Result<Option<List<'_>>> {
         self.try_view_list(i).map_err(|error| self.0.at_sample(error, i))
     }
@@ -124,7 +125,7 @@ impl Column {
             return Err(nested());
         }
         let Some((content, in_chunk, values)) = self.find_in_memory(i)? else { return Ok(None) };
-        let values = content.values.get(values).unwrap_or(&[]); // inside: checked with the range
+        let values = content.values.get(values).unwrap_or(&[]); // in bounds: checked with the range
         Sample::new(self.0.schema(), self.0.layout(), &content, in_chunk, values).map(Some)
     }
 
@@ -139,7 +140,7 @@ impl Column {
         let Some(parts) = parts else { return Ok(None) };
         let body = body_in(file, &location)?;
         let (content, position) = (parts.content(body), location.position_of(i));
-        // below the chunk's sample count
+        // `position` is below the chunk's sample count
         let values = content.values_range(self.0.layout(), &(position..position + 1))?;
         check_raw_values(&self.0, &location, &parts, body, &values)?;
         Ok(Some((content, position, values)))
@@ -153,22 +154,21 @@ impl Column {
     /// Explains chunk number `chunk`, counted from 0; `None` after the last.
     ///
     /// Cost: reads and decodes the chunk, and encodes it with every encoding. A chunk of 64 KiB
-    /// takes milliseconds, and memory of several times its size.
+    /// takes milliseconds and several times its size in memory.
     pub fn explain(&self, chunk: u64) -> Result<Option<Explanation>> {
         self.with_chunk(chunk, |location| explain(&self.0, location))
     }
 
-    /// Explains the chunk that contains sample `i`. Cost: as [`Column::explain`].
+    /// Explains the chunk that contains sample `i`. Cost: same as [`Column::explain`].
     pub fn explain_chunk_of(&self, i: u64) -> Result<Explanation> {
         self.with_chunk_of(i, |location| explain(&self.0, location))
     }
 
-    /// Returns how much more the encoding that `profile` chooses for chunk number `chunk` costs
-    /// than the cheapest one it allows, among all combinations of encoding, transform, mapping and
-    /// option. 0.01 is one percent more. `None` after the last chunk.
+    /// Returns the relative excess cost of the encoding that `profile` chooses for chunk number
+    /// `chunk`, compared with the cheapest combination of encoding, transform, mapping and options
+    /// that it allows. 0.01 is one percent more. `None` after the last chunk.
     ///
-    /// A profile compares costs: the stored bytes, times a weight for encodings that decode more
-    /// slowly.
+    /// The cost is the stored size, times a weight for encodings that decode more slowly.
     ///
     /// Fails if this build cannot write the profile, or if the chunk is damaged.
     ///
@@ -219,7 +219,7 @@ impl Column {
     }
 }
 
-// here and not next to `Cursor`, because modules must not depend on each other in a cycle
+// here rather than next to `Cursor`, to avoid a dependency cycle between modules
 impl Cursor {
     /// Returns the column.
     pub fn column(&self) -> Column {

@@ -3,15 +3,16 @@
 //!
 //! The footer lists the runs of a column: consecutive chunks that one commit added, with their
 //! index pages. If all chunks of a run have the same number of samples, the entry of a chunk is
-//! found by a division. Otherwise it is searched in two steps: first the page, near the one where
-//! it would be if all chunks were equally long, then the entry in that page, by bisection.
+//! found by a division. Otherwise the search has two steps: it finds the page, starting near where
+//! the entry would be if all chunks were equally long, and then the entry in that page, by
+//! bisection.
 //!
-//! A page is verified when it is first touched, and every way to a chunk leads through that check
+//! A page is verified when it is first touched, and every lookup of a chunk passes that check
 //! (`check_page`).
 //!
-//! Lookups read pages one after the other, each a round trip on a remote file. So a request first
-//! computes which pages it will probably need ([`ColumnInner::index_ranges`]), and prefetches them
-//! all at the same time.
+//! Lookups read pages one after another, and each read is a round trip for a remote file. So a
+//! request first computes which pages it will probably need ([`ColumnInner::index_ranges`]), and
+//! prefetches them all at the same time.
 
 use super::records::CheckedUnits;
 use super::state::{ChunkBlockIndex, ChunkLocation, ColumnIndex, IndexPage, ReaderInner, Verification};
@@ -29,7 +30,7 @@ use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A column of an open file. Cloning costs one reference count.
+/// A column of an open file. Cloning only increments a reference count.
 #[derive(Clone)]
 pub(in crate::read) struct ColumnInner {
     pub file: Arc<ReaderInner>,
@@ -50,12 +51,12 @@ impl ColumnInner {
 
     #[inline]
     pub(in crate::read) fn schema(&self) -> &ColumnSchema {
-        &self.file.schema.columns[self.number] // inside: `new` checked it, and neither changes
+        &self.file.schema.columns[self.number] // in bounds: checked by `new`, and neither changes
     }
 
     #[inline]
     pub(in crate::read) fn index(&self) -> &ColumnIndex {
-        &self.file.columns[self.number] // inside: `new` checked it, and neither changes
+        &self.file.columns[self.number] // in bounds: checked by `new`, and neither changes
     }
 
     #[inline]
@@ -69,12 +70,12 @@ impl ColumnInner {
         if i < count {
             return Ok(());
         }
-        Err(Error::bad_argument(format!("the file has {count} samples, numbered from 0")))
+        Err(Error::bad_argument(format!("there is no sample {i}: the file has {count} samples, numbered from 0")))
     }
 
-    /// Returns whether a chunk of a file in memory can be opened without verification: its header
-    /// and block index were verified according to the reader's policy, or the whole chunk if it is
-    /// not in blocks.
+    /// Returns whether a chunk of a file in memory can be opened without verification, that is,
+    /// whether its header and block index, or the whole chunk if it is not in blocks, were verified
+    /// according to the reader's policy.
     #[inline]
     pub(in crate::read) fn is_open(&self, chunk: u64) -> bool {
         self.is_checked(chunk) || self.checked(chunk).has_block_index()
@@ -106,7 +107,7 @@ impl ColumnInner {
         index.block_indexes.get(chunk).filter(|block_index| block_index.location.entry.samples().contains(&i))
     }
 
-    /// Tells the source that ranges will be read soon.
+    /// Hints to the source that ranges will be read soon.
     pub(in crate::read) fn prefetch(&self, ranges: &[Range<u64>]) {
         if !ranges.is_empty() {
             self.file.source.prefetch(ranges);
@@ -138,7 +139,7 @@ impl ColumnInner {
     }
 
     /// Reads the first tables of a column if its chunks need tables, so that decoding does no I/O.
-    /// Ignores errors, because a chunk that needs the table reports them.
+    /// Ignores errors, because they are reported when a chunk needs the table.
     pub(in crate::read) fn load_tables(&self) {
         let index = self.index();
         if index.facts.encodings.iter().any(|&(id, _)| encoding(id).is_ok_and(|encoding| encoding.needs_table())) {
@@ -191,7 +192,7 @@ impl ColumnInner {
     }
 
     /// Adds the ranges of the index pages that probably list the chunks of these samples, unless
-    /// they have been read before. For runs with chunks of different sizes, these are guesses.
+    /// they have been read before. For runs with chunks of different sizes, the pages are guessed.
     pub(in crate::read) fn index_ranges(&self, samples: &Range<u64>, out: &mut Vec<Range<u64>>) -> Result<()> {
         let (index, end) = (self.index(), samples.end.min(self.file.sample_count));
         let mut sample = samples.start;
@@ -236,9 +237,9 @@ impl ColumnInner {
         let bit = pages_before.saturating_add(page);
         let is_checked = index.checked_pages.get(bit);
         let offset = run.page_offset(page);
-        let at = HEADER_LEN + in_page * u64_of(ENTRY_BYTES); // inside the page
+        let at = HEADER_LEN + in_page * u64_of(ENTRY_BYTES); // in bounds: inside the page
         let entry_bytes = match bytes.memory() {
-            // inside the file, because the page was verified
+            // in bounds, because the page was verified
             Some(_) if is_checked => bytes.array(offset + at)?,
             None if is_checked => match self.file.index_pages.get(offset / PAGE_BYTES) {
                 Some(cached) if cached.offset == offset => array_in(&cached.bytes, at)?,
@@ -260,7 +261,7 @@ impl ColumnInner {
         Ok(ChunkLocation { entry: parse_entry(&entry_bytes), chunk: chunks_before.saturating_add(entry) })
     }
 
-    /// Reads a page by one request, and returns its header and body. Checks for the column,
+    /// Reads a page with one request, and returns its header and body. Checks for the column,
     /// then, and that the page agrees with the footer.
     #[cold]
     fn check_page<'b>(
@@ -282,7 +283,7 @@ impl ColumnInner {
         if u64::from(parsed.entry_count) != run.page_entries(page) {
             return Err(Error::corrupt("R-6.3", "the page does not have the expected number of entries"));
         }
-        header.check_body(body)?; // as long as its entries
+        header.check_body(body)?; // the page has exactly the length of its entries
         let first = body.first_chunk::<ENTRY_BYTES>().map(parse_entry);
         if first.map(|entry| entry.first_sample) != Some(parsed.first_sample) {
             let message = "the page's first sample is not the first sample of its first entry";
@@ -305,7 +306,7 @@ impl Tables for ColumnInner {
     }
 }
 
-/// The maximum number of tables of a column to read before a chunk needs them. Writers make one,
+/// The maximum number of tables of a column to read before a chunk needs them. Writers create one,
 /// and another only if the first is damaged.
 const MAX_PRELOADED_TABLES: usize = 16;
 
@@ -327,24 +328,24 @@ fn pages_of(run: &Run, samples: &Range<u64>) -> Range<u64> {
     pages.start.saturating_sub(about)..pages.end.saturating_add(about).min(run.page_count())
 }
 
-/// Returns the page of a run that contains the entry of a sample if all chunks are about equally
-/// long.
+/// Returns the page of a run that contains the entry of a sample if all chunks have about the same
+/// length.
 fn guessed_page(run: &Run, sample: u64) -> u64 {
     let before = u128::from(sample.saturating_sub(run.first_sample));
-    // below 2^128
+    // no overflow: below 2^128
     let page = before * u128::from(run.page_count()) / u128::from(run.sample_count.max(1));
     u64::try_from(page).unwrap_or(u64::MAX).min(run.page_count().saturating_sub(1))
 }
 
-/// Returns an entry of a page, `at` bytes after its start.
+/// Returns the entry that starts `at` bytes into a page.
 fn array_in(page: &[u8], at: u64) -> Result<[u8; ENTRY_BYTES]> {
     let found = usize::try_from(at).ok().and_then(|at| page.get(at..)?.first_chunk());
     found.copied().ok_or_else(|| Error::internal("an index page is shorter than its entries"))
 }
 
 /// Returns the first number in a range for which `is_after` holds, or the end of the range.
-/// `is_after` must go from false to true once. Gallops from `guess`, then bisects, so the cost is
-/// logarithmic in the distance from the guess.
+/// `is_after` must change from false to true at most once. Gallops from `guess`, then bisects, so
+/// the cost is logarithmic in the distance from the guess.
 fn first_after(range: Range<u64>, guess: u64, is_after: impl Fn(u64) -> Result<bool>) -> Result<u64> {
     let Range { start: mut low, end: mut high } = range;
     let mut step = 1_u64;
@@ -354,15 +355,15 @@ fn first_after(range: Range<u64>, guess: u64, is_after: impl Fn(u64) -> Result<b
         while low < high {
             let probe = high.saturating_sub(step).max(low);
             if !is_after(probe)? {
-                low = probe + 1; // at most `high`
+                low = probe + 1; // no overflow: at most `high`
                 break;
             }
             (high, step) = (probe, step.saturating_mul(2));
         }
     } else if low < high {
-        low = guess + 1; // at most `high`
+        low = guess + 1; // no overflow: at most `high`
         while low < high {
-            let probe = (low - 1).saturating_add(step).min(high - 1); // low is above `guess`
+            let probe = (low - 1).saturating_add(step).min(high - 1); // no underflow: `low` is above `guess`
             if is_after(probe)? {
                 high = probe;
                 break;
@@ -373,7 +374,7 @@ fn first_after(range: Range<u64>, guess: u64, is_after: impl Fn(u64) -> Result<b
     bisect(low..high, is_after)
 }
 
-/// Searches as [`first_after`] does, without a guess.
+/// Like [`first_after`], but without a guess.
 fn bisect(range: Range<u64>, is_after: impl Fn(u64) -> Result<bool>) -> Result<u64> {
     let Range { start: mut low, end: mut high } = range;
     while low < high {

@@ -1,8 +1,8 @@
 //! An open file: the handle that callers keep, and the options for opening it.
 //!
 //! Opening reads the header, the last valid trailer and its footer, whatever the number of samples.
-//! Header and samples can come from different sources: a mapped file is first opened by position,
-//! and then mapped only up to its last commit.
+//! The header and the samples can come from different sources: a mapped file is first opened with
+//! positional reads (`pread`), and then mapped only up to its last commit.
 //!
 //! After an append, a new reader can take over what the old one has verified ([`Reader::refresh`]).
 //! That is correct only if both read the same file and the commit of the old reader is part of the
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::{io, iter};
 
-/// The options for opening a file, and the methods that open it with them.
+/// The options for opening a file, and the methods that open a file with them.
 #[derive(Clone, Copy, Debug, Default)]
 #[non_exhaustive]
 pub struct OpenOptions {
@@ -33,7 +33,7 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
-    /// Returns the defaults: verifies each chunk on first use, and allows any chunk size that the
+    /// Returns the defaults: verifies each chunk on first use, and accepts any chunk size that the
     /// format allows.
     pub fn new() -> Self {
         Self::default()
@@ -51,25 +51,25 @@ impl OpenOptions {
     /// A larger chunk is refused before memory is allocated for it, with an error of kind
     /// [`OverLimit`](crate::ErrorKind::OverLimit). Set this for untrusted files: a file of a few
     /// bytes can contain a sample of 4 GiB whose elements are all equal. Chunks of several samples
-    /// decode to at most 64 MiB. Writers make chunks of some hundred KiB unless one sample is
+    /// decode to at most 64 MiB. Writers create chunks of a few hundred KiB unless one sample is
     /// larger.
     pub fn max_chunk_bytes(mut self, bytes: u32) -> Self {
         self.max_chunk_bytes = Some(bytes);
         self
     }
 
-    /// Opens the file as it was when it had this many bytes, at an earlier commit. The default is
-    /// the last commit. Has no effect on a shorter file.
+    /// Opens the file at an earlier commit, when it was this long. The default is the last commit.
+    /// Has no effect on a shorter file.
     ///
-    /// A commit ends with its trailer. The length of the file up to there is a reader's
-    /// [`file_bytes`](crate::Reader::file_bytes) minus its
+    /// A commit ends with its trailer. To find the length of the file at its last commit, take a
+    /// reader's [`file_bytes`](crate::Reader::file_bytes) minus its
     /// [`tail_bytes`](crate::Reader::tail_bytes).
     pub fn first_bytes(mut self, bytes: u64) -> Self {
         self.first_bytes = Some(bytes);
         self
     }
 
-    /// Returns the value of [`OpenOptions::first_bytes`], for functions that create a source.
+    /// Returns the value set by [`OpenOptions::first_bytes`], for functions that create a source.
     pub fn explicit_first_bytes(&self) -> Option<u64> {
         self.first_bytes
     }
@@ -79,7 +79,7 @@ impl OpenOptions {
         self.max_chunk_bytes.unwrap_or(limits::CHUNK_BYTES)
     }
 
-    /// Opens a file by path, to be read by position.
+    /// Opens a file by path, with positional reads (`pread`).
     pub fn open_file(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         let open = || {
@@ -96,8 +96,8 @@ impl OpenOptions {
     }
 
     /// Opens a file whose header and footer are read from `first`, and everything else from the
-    /// source that `source` creates. `source` gets the end of the last commit, and must return the
-    /// same bytes up to there.
+    /// source that `source` creates. `source` receives the end of the last commit; the source it
+    /// returns must have the same bytes up to there.
     pub(crate) fn open_through(
         self,
         first: Arc<dyn Source>,
@@ -124,7 +124,7 @@ impl OpenOptions {
         let tail_bytes = first.byte_count().saturating_sub(end);
         let source = self.limit(source(end)?);
         let mut columns = Vec::with_capacity(file_header.schema.columns.len());
-        let mut tables = commit.footer.tables.into_iter().peekable(); // in the order of the columns
+        let mut tables = commit.footer.tables.into_iter().peekable(); // sorted by column
         for (index, (column, facts)) in (0..).zip(file_header.schema.columns.iter().zip(commit.footer.columns)) {
             let own = iter::from_fn(|| tables.next_if(|table| table.column == index));
             columns.push(ColumnIndex::new(index, column, facts, own.map(TableSlot::new).collect())?);
@@ -149,7 +149,7 @@ impl OpenOptions {
         }))
     }
 
-    /// Cuts a source off at the commit to open.
+    /// Truncates a source at the commit to open.
     fn limit(&self, source: Arc<dyn Source>) -> Arc<dyn Source> {
         match self.first_bytes {
             Some(bytes) => Arc::new(FirstBytes::new(source, bytes)),
@@ -160,10 +160,10 @@ impl OpenOptions {
 
 /// An open file.
 ///
-/// Cloning costs one reference count, and the file stays open as long as a reader, a column or a
-/// cursor exists. A reader has no threads, file position or global state, and never waits for a
-/// lock: any thread can use it, and it works after `fork`. Opening costs the same for any number of
-/// samples.
+/// Cloning only increments a reference count, and the file stays open as long as a reader, a column
+/// or a cursor exists. A reader has no threads, file position or global state, and never waits for
+/// a lock, so any thread can use it, and it works after `fork`. The cost of opening does not depend
+/// on the number of samples.
 #[derive(Clone)]
 pub struct Reader(Arc<ReaderInner>);
 
@@ -172,8 +172,8 @@ impl Reader {
         Self(Arc::new(file))
     }
 
-    /// Opens a file to be read by position (`pread`). This is safe, and the right choice for
-    /// network file systems. Samples cannot be viewed without copying.
+    /// Opens a file with positional reads (`pread`). This is safe, and the right choice for network
+    /// file systems. Samples cannot be viewed without copying.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         OpenOptions::new().open_file(path)
     }
@@ -199,8 +199,8 @@ impl Reader {
     }
 
     /// Returns the 16 bytes that identify the content of the file up to the commit that is read.
-    /// They come from the footer; [`verify()`] checks that they are right. In a salvaged file, they
-    /// identify the last confirmed commit, or else the last intact footer; they are zero if no
+    /// They come from the footer; [`verify()`] checks that they are correct. In a salvaged file,
+    /// they identify the last confirmed commit, or else the last intact footer; they are zero if no
     /// footer is intact.
     pub fn content_id(&self) -> ContentId {
         self.0.content_id
@@ -212,7 +212,7 @@ impl Reader {
     }
 
     /// Returns the alignment of chunks, 64 or 4096. The body of every chunk starts at a multiple of
-    /// it.
+    /// this number.
     pub fn alignment(&self) -> u32 {
         self.0.alignment
     }
@@ -222,8 +222,8 @@ impl Reader {
         self.0.commit_count
     }
 
-    /// Returns whether the writer has declared the file complete. If not, it is still at work, or
-    /// was stopped after a commit.
+    /// Returns whether the writer has declared the file complete. If not, the writer is still
+    /// running, or was stopped after a commit.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished
     }
@@ -234,7 +234,7 @@ impl Reader {
     }
 
     /// Returns the number of bytes after the last commit, which are not read. Normally 0. Otherwise
-    /// a writer is at work or was killed, or the end of a later commit is damaged.
+    /// a writer is running or was killed, or the end of a later commit is damaged.
     pub fn tail_bytes(&self) -> u64 {
         self.0.tail_bytes
     }
@@ -244,7 +244,7 @@ impl Reader {
         &self.0.source
     }
 
-    /// Returns the column called `name`. Cost: linear in the number of columns; keep the handle.
+    /// Returns the column called `name`. Cost: linear in the number of columns, so keep the handle.
     pub fn column(&self, name: &str) -> Result<Column> {
         let (index, _) = self.schema().find_column(name).map_err(|error| self.0.in_file(error))?;
         self.column_at(index).ok_or_else(|| self.0.in_file(Error::internal("a column of the schema is not open")))
@@ -276,12 +276,12 @@ impl Reader {
         Ok(Rows::new(columns.iter().map(Column::cursor).collect()))
     }
 
-    /// Checks every byte of the file, see [`verify()`]. If a failed append has truncated the file
-    /// to its last commit since it was opened, checks it up to that commit.
+    /// Checks every byte of the file; see [`verify()`]. If a failed append has truncated the file
+    /// to its last commit since it was opened, checks the file up to that commit.
     pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
         let whole = self.0.whole();
         let last = whole.byte_count().saturating_sub(1);
-        // other errors do not mean that the bytes are gone
+        // other errors do not mean that the file was truncated
         let is_truncated = self.0.tail_bytes > 0
             && whole.read_exact_at(last, &mut [0]).is_err_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
         match is_truncated {
@@ -303,12 +303,12 @@ impl Reader {
     /// # }
     /// ```
     ///
-    /// Returns `opened` unchanged if it reads another file or has another [`Verification`]. Two
-    /// files are the same if their identities ([`Source::identity`]) are equal and both contain the
-    /// commit that this reader reads.
+    /// Returns `opened` unchanged if it reads a different file or has a different [`Verification`].
+    /// Two files are the same if their identities ([`Source::identity`]) are equal and both contain
+    /// the commit that this reader reads.
     ///
-    /// Cost: reads the footer of this reader's commit again, and copies a word for each chunk of
-    /// it.
+    /// Cost: reads the footer of this reader's commit again, and copies a word for each of its
+    /// chunks.
     pub fn refresh(&self, opened: Self) -> Self {
         if self.is_earlier_commit_of(&opened) {
             for (column, earlier) in opened.0.columns.iter().zip(&self.0.columns) {
@@ -337,8 +337,8 @@ impl Reader {
         self.0.check_output(output, path)
     }
 
-    /// Sets the path that errors name, for a source without one. Has no effect if other handles to
-    /// the file exist, such as clones and columns.
+    /// Sets the path that errors name, for a source without a path. Has no effect if other handles
+    /// to the file exist, such as clones and columns.
     pub fn with_path(mut self, path: impl AsRef<Path>) -> Self {
         if let Some(file) = Arc::get_mut(&mut self.0) {
             file.path = Some(path.as_ref().to_path_buf());

@@ -1,23 +1,23 @@
 //! The mutable state of an open file: records of what was verified, and caches. Shared by all
 //! threads.
 //!
-//! No thread waits for another. A record is a bit that goes from 0 to 1, set by any thread: it
-//! states that bytes that never change were once right, so relaxed ordering suffices. Memory for
-//! records is allocated when the first bit is set, so that opening a file costs the same for any
-//! number of chunks. If there is no memory, nothing counts as verified.
+//! No thread waits for another. A record is a bit that any thread changes from 0 to 1, never back.
+//! It states that immutable bytes were valid when checked, so relaxed ordering suffices. Memory for
+//! records is allocated when the first bit is set, so that the cost of opening a file does not
+//! depend on the number of chunks. If that allocation fails, nothing counts as verified.
 //!
 //! Reading a small structure, such as an index page or a block index, costs a system call or a
 //! round trip, and the next request probably needs it again. So these are cached ([`SlotCache`]). A
 //! cache has a fixed number of slots, and a new structure replaces the one in its slot, so it is
 //! bounded without a list of recent uses. If a slot is locked, the structure is simply read again.
-//! That also makes it safe to fork: a slot that was locked at that moment is never used in the
-//! child. A file in memory needs no cache.
+//! That also makes it safe to fork: a slot that was locked at that moment is simply never used in
+//! the child. A file in memory does not need a cache.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
-/// Words whose bits only go from 0 to 1.
+/// Words whose bits only change from 0 to 1.
 struct Words {
     count: u64,
     words: OnceLock<Box<[AtomicU64]>>,
@@ -28,8 +28,8 @@ impl Words {
         Self { count, words: OnceLock::new() }
     }
 
-    /// Relaxed ordering suffices, because a bit states that bytes that never change were once
-    /// right.
+    /// Relaxed ordering suffices, because a bit states that immutable bytes were valid when
+    /// checked.
     #[inline]
     fn get(&self, number: u64) -> u64 {
         let word = self.words.get().and_then(|words| words.get(usize::try_from(number).ok()?));
@@ -51,9 +51,9 @@ impl Words {
 
     fn all(&self) -> &[AtomicU64] {
         self.words.get_or_init(|| {
-            // bounded by the file
+            // bounded by the length of the file
             let count = usize::try_from(self.count).unwrap_or(0);
-            // without memory, nothing counts as verified
+            // if the allocation fails, nothing counts as verified
             bytemuck::try_zeroed_slice_box(count).unwrap_or_default()
         })
     }
@@ -63,7 +63,7 @@ impl Words {
 pub(in crate::read) struct Bitmap(Words);
 
 impl Bitmap {
-    /// Creates `bits` zeros. Each bit stands for at least 32 bytes of the file.
+    /// Creates `bits` zeros. Each bit represents at least 32 bytes of the file.
     pub(in crate::read) fn new(bits: u64) -> Self {
         Self(Words::new(bits.div_ceil(64)))
     }
@@ -85,8 +85,8 @@ impl Bitmap {
 
 /// The bit of the block index.
 const BLOCK_INDEX: u64 = 1 << 63;
-/// The number of units of a chunk. A bit states that all blocks of a unit were verified. In a chunk
-/// of at most this many blocks, each block is a unit.
+/// The maximum number of units of a chunk. A bit states that all blocks of a unit were verified. In
+/// a chunk of at most this many blocks, each block is a unit.
 const UNITS: usize = 63;
 
 /// A word for each chunk: which of its blocks were verified.
@@ -108,7 +108,7 @@ impl CheckedUnits {
     pub(in crate::read) fn missing(self, blocks: &Range<usize>, count: usize) -> Range<usize> {
         let size = count.div_ceil(UNITS).max(1);
         let units = blocks.start / size..blocks.end.div_ceil(size);
-        let is_missing = |unit: &usize| self.0 >> unit & 1 == 0; // below 63
+        let is_missing = |unit: &usize| self.0 >> unit & 1 == 0; // no overflow: below 63
         let first = units.clone().find(is_missing);
         let last = units.rev().find(is_missing);
         match first.zip(last) {
@@ -138,15 +138,15 @@ impl CheckedBlocks {
         self.0.set(chunk, u64::MAX);
     }
 
-    /// Records that some of the `count` blocks of a chunk were verified. Returns whether now all of
-    /// them are.
+    /// Records that some of the `count` blocks of a chunk were verified. Returns whether all of
+    /// them are now verified.
     pub(in crate::read) fn set_blocks(&self, chunk: u64, blocks: &Range<usize>, count: usize) -> bool {
         let size = count.div_ceil(UNITS).max(1);
         // the last unit may have fewer blocks
         let end = if blocks.end >= count { count.div_ceil(size) } else { blocks.end / size };
-        // below 63
+        // no overflow: below 63
         let mask = (blocks.start.div_ceil(size)..end).fold(0, |mask, unit| mask | 1_u64 << unit);
-        let all = (1_u64 << count.div_ceil(size)) - 1; // at most 63 units
+        let all = (1_u64 << count.div_ceil(size)) - 1; // no overflow: at most 63 units
         let is_all = self.0.set(chunk, mask) & all == all;
         if is_all {
             self.set_all(chunk);
@@ -200,7 +200,7 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
-    /// Covers the first touch by several threads at once. Miri and the thread sanitizer check every
+    /// Covers first use by several threads at once. Miri and the thread sanitizer check every
     /// access.
     #[test]
     fn bits_of_a_bitmap_set_by_several_threads_are_all_set_and_no_others() {

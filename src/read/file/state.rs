@@ -1,13 +1,14 @@
 //! The state of an open file, shared by all handles to it.
 //!
-//! [`ReaderInner`] has what header and footer state and, for each column, a [`ColumnIndex`]
-//! (chapter 6). All of it is immutable except for caches and records of what was verified, so any
-//! thread uses it without a lock.
+//! [`ReaderInner`] holds the contents of the header and the footer and, for each column, a
+//! [`ColumnIndex`] (chapter 6). All of it is immutable except for caches and records of what was
+//! verified, so any thread can use it without a lock.
 //!
 //! The index of a column lists runs of chunks; pages and entries stay in the file. A salvaged file
-//! has no trustworthy pages. Its chunks are a list in memory instead ([`SalvagedChunks`]), with
-//! gaps where samples are lost. Either way, the result of a lookup is a [`ChunkLocation`]. The
-//! block index of a chunk is cached for later requests ([`ChunkBlockIndex`]).
+//! does not have trustworthy pages. Instead, its chunks are in a list in memory
+//! ([`SalvagedChunks`]), with gaps where samples are lost. Either way, the result of a lookup is a
+//! [`ChunkLocation`]. The block index of a chunk is cached for later requests
+//! ([`ChunkBlockIndex`]).
 
 use super::records::{Bitmap, CheckedBlocks, SlotCache};
 use crate::bytes::le::u64_of;
@@ -38,7 +39,7 @@ pub enum Verification {
     FirstTouch,
     /// Verifies each chunk every time it is loaded.
     Always,
-    /// Verifies no chunk. Wrong bytes can give wrong values without an error.
+    /// Verifies no chunk. Damaged bytes can give wrong values without an error.
     Never,
 }
 
@@ -46,10 +47,10 @@ pub enum Verification {
 pub(in crate::read) const MAX_CACHED_PAGES: usize = 256;
 
 /// An open file. Immutable except for caches and the records of verified chunks and pages, which
-/// any thread updates.
+/// any thread can update.
 pub(in crate::read) struct ReaderInner {
     pub source: Arc<dyn Source>,
-    /// A source of the whole file, if `source` ends at the last commit and the file does not.
+    /// A source of the whole file, if `source` ends at the last commit but the file is longer.
     pub full_source: Option<Arc<dyn Source>>,
     pub path: Option<PathBuf>,
     pub schema: Schema,
@@ -58,8 +59,8 @@ pub(in crate::read) struct ReaderInner {
     pub alignment: u32,
     /// One for each column of the schema.
     pub columns: Vec<ColumnIndex>,
-    /// Verified index pages, by offset divided by the length of a page. Empty if the file is in
-    /// memory.
+    /// Verified index pages; the key is the offset divided by the length of a page. Empty if the
+    /// file is in memory.
     pub index_pages: SlotCache<IndexPage>,
     pub sample_count: u64,
     pub commit_count: u32,
@@ -82,7 +83,7 @@ impl ReaderInner {
         FileBytes::of(&*self.source)
     }
 
-    /// Returns the source of the whole file, as long as it was when it was opened.
+    /// Returns the source of the whole file, with the length it had when it was opened.
     pub(in crate::read) fn whole(&self) -> &Arc<dyn Source> {
         self.full_source.as_ref().unwrap_or(&self.source)
     }
@@ -92,7 +93,7 @@ impl ReaderInner {
         refuse_same(output, path, [(self.source.identity(), self.path.as_deref())])
     }
 
-    /// Refuses a chunk that decodes to more than the limit in the options.
+    /// Refuses a chunk whose decoded size exceeds the limit in the options.
     pub(in crate::read) fn check_decoded_bytes(&self, bytes: u64) -> Result<()> {
         let limit = self.max_chunk_bytes;
         if bytes <= limit.into() {
@@ -102,7 +103,8 @@ impl ReaderInner {
         Err(Error::over_limit(message))
     }
 
-    /// Adds the path to an error. If the error is damage, invalidates the caches of the source.
+    /// Adds the path to an error. If the error reports damage, invalidates the caches of the
+    /// source.
     pub(in crate::read) fn in_file(&self, error: Error) -> Error {
         if error.kind() == ErrorKind::Corrupt {
             self.source.invalidate();
@@ -119,7 +121,7 @@ pub(in crate::read) struct ColumnIndex {
     pub number: u32,
     pub layout: Layout,
     pub facts: ColumnRecord,
-    /// For each run, the numbers of pages and of chunks in the runs before it.
+    /// For each run, the number of pages and the number of chunks in the runs before it.
     pub before: Vec<(u64, u64)>,
     pub checked_pages: Bitmap,
     /// In ascending order of their numbers.
@@ -234,8 +236,7 @@ impl ChunkLocation {
         usize::try_from(self.entry.offset.saturating_add(HEADER_LEN)).unwrap_or(usize::MAX)
     }
 
-    /// Returns the offset in the file at which the chunk ends, and with it the values, its last
-    /// part.
+    /// Returns the offset in the file at which the chunk and its last part, the values, end.
     #[inline]
     pub(in crate::read) fn values_end(&self) -> u64 {
         self.entry.offset.saturating_add(HEADER_LEN).saturating_add(self.entry.stored_bytes.into())
@@ -243,7 +244,7 @@ impl ChunkLocation {
 
     /// Returns the number of samples of the chunk.
     pub(in crate::read) fn sample_count(&self) -> usize {
-        usize::try_from(self.entry.sample_count).unwrap_or(0) // at most 2^24
+        usize::try_from(self.entry.sample_count).unwrap_or(0) // exact: at most 2^24
     }
 }
 
@@ -255,8 +256,8 @@ pub(in crate::read) struct SalvagedChunks {
 }
 
 impl SalvagedChunks {
-    /// Creates the list of these chunks. `lost` has the lost samples in them; samples between them
-    /// are added.
+    /// Creates the list of these chunks. `lost` lists the lost samples in them; samples between the
+    /// chunks are added.
     pub(in crate::read) fn new(entries: Vec<ChunkEntry>, mut lost: Vec<Range<u64>>, sample_count: u64) -> Self {
         let starts = std::iter::once(0).chain(entries.iter().map(|entry| entry.samples().end));
         let ends = entries.iter().map(|entry| entry.first_sample).chain(std::iter::once(sample_count));
@@ -290,9 +291,10 @@ impl SalvagedChunks {
     }
 }
 
-/// Longer block indexes are not cached.
+/// The maximum length of a cached block index in bytes.
 const MAX_CACHED_BYTES: usize = 4096;
-/// The block indexes of chunks with 64 KiB of fixed samples are shorter.
+/// The maximum length of a body that is stored inline. The block indexes of chunks with 64 KiB of
+/// fixed samples are shorter.
 const INLINE_BYTES: usize = 256;
 /// The maximum number of block indexes of a column that are cached.
 const MAX_CACHED_BLOCK_INDEXES: usize = 1 << 14;
@@ -339,7 +341,7 @@ impl ChunkBlockIndex {
     pub(in crate::read) fn body(&self) -> &[u8] {
         match self.inline_length {
             0 => &self.heap_body,
-            length => self.inline_body.get(..length).unwrap_or(&[]), // at most all
+            length => self.inline_body.get(..length).unwrap_or(&[]), // in bounds: at most the length of the array
         }
     }
 }

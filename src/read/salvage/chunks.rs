@@ -3,17 +3,17 @@
 //! This is the last step of a salvage. It visits the regions in file order and decides for each
 //! chunk:
 //!
-//! 1. A chunk that the evidence or its neighbours contradict is lost.
-//! 2. A chunk that starts before the end of the last one taken for its column is lost, too. So the
-//!    chunks of a column always ascend, as in an index.
+//! 1. A chunk contradicted by the evidence or by its neighbors counts as lost.
+//! 2. A chunk that starts before the end of the last one taken for its column counts as lost, too.
+//!    So the chunks of a column are always in ascending order, as in an index.
 //! 3. An intact chunk is taken. If its body is damaged but its values are in blocks, the block
 //!    index shows which blocks are intact, and only the samples with a byte in another block are
 //!    lost.
 //! 4. If nothing confirms a chunk that was taken, its samples are also listed as unconfirmed.
 //!
 //! Samples in no chunk are lost, so the sample count must be known. It is the largest count that an
-//! index page, a footer or a chunk implies. A region that could not be true, for instance because
-//! it states more samples than the file can contain, counts for nothing.
+//! index page, a footer or a chunk implies. An implausible region, such as one that states more
+//! samples than the file can contain, is ignored.
 
 use super::evidence::{Evidence, Verdict};
 use super::links::Foreign;
@@ -77,8 +77,8 @@ impl SalvagedColumn {
         Ok(())
     }
 
-    /// Adds a chunk whose header is intact and whose body is damaged. Fails if nothing is left of
-    /// it.
+    /// Adds a chunk whose header is intact and whose body is damaged. Fails if none of it is
+    /// usable.
     fn add_damaged(
         &mut self,
         file: SalvagedFile<'_>,
@@ -99,7 +99,7 @@ impl SalvagedColumn {
         Ok(())
     }
 
-    /// Adds a chunk that is at least partly readable to the entries and the facts.
+    /// Adds an at least partly readable chunk to the entries and the facts.
     fn count(&mut self, header: &ChunkHeader, side: &SideFacts) {
         let (facts, entry) = (&mut self.facts, &header.entry);
         side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
@@ -139,7 +139,7 @@ impl SalvagedContent {
     }
 }
 
-/// Collects the chunks that neither the evidence nor their neighbours contradict, in file order. If
+/// Collects the chunks that neither the evidence nor their neighbors contradict, in file order. If
 /// `decode` is set, omits chunks that do not decode.
 pub(super) fn collect(
     source: &dyn Source,
@@ -188,18 +188,18 @@ impl Collector<'_> {
             RegionKind::Footer => self.footer(header),
             RegionKind::Trailer => self.trailer(header),
             RegionKind::Table => self.table(header),
-            RegionKind::Header => Ok(()),
+            RegionKind::FileHeader => Ok(()),
         }
     }
 
-    /// Counts the samples of a foreign chunk if it has replaced one of this file, whose samples are
-    /// lost.
+    /// Counts the samples of a foreign chunk if it has replaced a chunk of this file, because the
+    /// samples of that chunk are lost.
     fn foreign_region(&mut self, header: &RegionHeader) -> Result<()> {
         if header.kind == RegionKind::Chunk && self.foreign.is_loss(header.offset) {
             let chunk = ChunkHeader::parse(header, self.found.columns.len())?;
             self.count_samples(chunk.entry.samples().end, header)?;
         }
-        Err(Error::corrupt("R-2.10", "the neighbours of the region contradict it"))
+        Err(Error::corrupt("R-2.10", "the neighbors of the region contradict it"))
     }
 
     fn chunk(&mut self, header: &RegionHeader, is_intact: bool) -> Result<()> {
@@ -210,7 +210,7 @@ impl Collector<'_> {
         }
         self.count_samples(chunk.entry.samples().end, header)?;
         let column = usize::try_from(chunk.column).ok().and_then(|column| self.found.columns.get_mut(column));
-        // of a damaged chunk in blocks, the intact blocks can be read
+        // if a damaged chunk is in blocks, its intact blocks can be read
         let is_in_blocks = || codec::encoding(chunk.entry.encoding).is_ok_and(|encoding| encoding.is_in_blocks());
         let Some(column) = column.filter(|_| is_intact || is_in_blocks()) else { return Ok(()) };
         let next = column.entries.last().map_or(0, |entry| entry.samples().end);
@@ -224,7 +224,7 @@ impl Collector<'_> {
         let length = if needs_body { chunk.entry.stored_bytes } else { 0 };
         let length = usize::try_from(length).unwrap_or(usize::MAX);
         let body = match fetch(self.source, header.body_offset(), length, &mut self.buffer) {
-            // as in the first pass, unreadable bytes are damage
+            // as in the first pass, unreadable bytes count as damage
             Err(error) if !is_intact && error.kind() == ErrorKind::Io => return Ok(()),
             body => body?,
         };
@@ -270,7 +270,7 @@ impl Collector<'_> {
         }
         let body = body(self.source, header)?;
         let footer = Footer::parse(header, &body, &self.identity.schema, &self.identity.schema_block)?;
-        // by, the index bounds it
+        // the index bounds this count
         self.found.sample_count = self.found.sample_count.max(footer.sample_count);
         self.found.last_footer = Some((header.offset, footer.sample_count));
         if self.evidence.may_trust_footer_at(header.offset) {
@@ -286,8 +286,8 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// Raises the sample count to `end`. Fails if the chunks before this offset cannot contain that
-    /// many: each takes at least the bytes of a header.
+    /// Raises the sample count to `end`. Fails if the chunks before this region cannot contain that
+    /// many samples, because each chunk takes at least the length of a header.
     fn count_samples(&mut self, end: u64, header: &RegionHeader) -> Result<()> {
         if end > (header.offset / HEADER_LEN).saturating_mul(limits::CHUNK_SAMPLES.into()) {
             return Err(Error::corrupt("R-4.1", "more samples than the file can contain"));

@@ -1,23 +1,24 @@
-//! Judges the chunks of a damaged file by its index and footers.
+//! Judges the chunks of a damaged file by its index and its footers.
 //!
-//! A chunk left by an older file of the same schema has the right file id and right checksums. Only
+//! A chunk left by an older file of the same schema has the right file id and valid checksums. Only
 //! the rest of the file can expose it. An entry of the index repeats all fields of a chunk's
 //! header, so it confirms the chunk as surely as CRC-32 can, but the index page itself may be
 //! stale. The content id settles that: it is a hash of the pages of a commit, its footer and the
-//! previous content id (chapter 7.5). If it is right, pages and footer belong together, and every
-//! chunk they list is *confirmed*. All other chunks in the range of that commit are contradicted.
+//! previous content id (chapter 7.5). If it is right, the pages and the footer belong together, and
+//! every chunk they list is *confirmed*. All other chunks in the range of that commit are
+//! contradicted.
 //!
-//! A damaged or stale page costs nothing while the chunk headers are intact. Its entries are the
-//! fields of these headers, so they are restored: forwards from the first sample of the run, and
-//! backwards from its last. The content id tells whether the result is right.
+//! A damaged or stale page costs nothing if the chunk headers are intact. Its entries repeat the
+//! fields of these headers, so they can be restored, forwards from the first sample of the run and
+//! backwards from its last. The content id shows whether the result is right.
 //!
 //! Confirmed commits form *chains*, because each content id includes the previous one. A mixture of
-//! two files can contain several chains, each right for its own file, and only one can be trusted.
-//! It is the one with the content id that the caller knows, or else the one that confirms the
-//! largest number of chunks.
+//! two files can contain several chains, each right for its own file, and only one of them can be
+//! trusted. It is the one with the content id that the caller supplies, or else the one that
+//! confirms the largest number of chunks.
 //!
-//! Outside the chain nothing is confirmed. Pages there only contradict chunks that overlap their
-//! entries without agreeing with them.
+//! Outside the chain nothing is confirmed. Pages there can only contradict chunks, namely those
+//! that overlap their entries but do not match them.
 
 use super::links::Claim;
 use super::scan::{Identity, Region};
@@ -34,10 +35,10 @@ use crate::read::losses::LostSamples;
 use crate::{ErrorKind, Result};
 use std::ops::Range;
 
-/// The verdict of index and footers on a chunk.
+/// The verdict of the index and the footers on a chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// It belongs to the file, as surely as CRC-32 can tell.
+    /// It belongs to the file, as surely as CRC-32 can show.
     Confirmed,
     /// Nothing shows whether it belongs to the file.
     Unconfirmed,
@@ -50,7 +51,7 @@ type IndexedChunk = (u32, ChunkEntry);
 
 /// Consecutive commits with right content ids.
 struct Chain {
-    /// The offset of the footer before the first commit; 0 if that is the first of the file.
+    /// The offset of the footer before the first commit; 0 if that commit is the first of the file.
     after: u64,
     /// The offset of the footer of the last commit.
     footer: u64,
@@ -75,15 +76,15 @@ impl Chain {
 /// The contents of pages and footers outside the chain.
 #[derive(Default)]
 struct Claims {
-    /// By offset.
+    /// Sorted by offset.
     chunks: Vec<IndexedChunk>,
     /// The samples of `chunks`, for each column.
     samples: Vec<LostSamples>,
-    /// By column and number.
+    /// Sorted by column and number.
     tables: Vec<TableEntry>,
 }
 
-/// The evidence of index and footers about the chunks and tables of a file.
+/// The evidence of the index and the footers about the chunks and tables of a file.
 pub(super) struct Evidence {
     chain: Option<Chain>,
     claims: Claims,
@@ -92,7 +93,7 @@ pub(super) struct Evidence {
 impl Evidence {
     /// Reads the index and the footers. `content_id` identifies the last commit, if it is known.
     ///
-    /// Cost: reads the footers twice, and each page of the index at most three times. Memory: at
+    /// Cost: reads the footers twice and each page of the index at most three times. Allocates at
     /// most 200 bytes for each entry of a page.
     pub(super) fn collect(
         source: &dyn Source,
@@ -100,7 +101,7 @@ impl Evidence {
         regions: &[Region],
         content_id: Option<ContentId>,
     ) -> Result<Self> {
-        // in a valid file, each header, page and footer is examined for one commit only
+        // in a valid file, each header, page and footer is examined for only one commit
         let budget = source.byte_count();
         let mut collector = Collector { source, identity, regions, budget };
         let mut evidence = Self { chain: collector.chain(content_id)?, claims: Claims::default() };
@@ -108,8 +109,8 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Returns whether this offset is before the last footer of the chain, which states the sample
-    /// count up to there.
+    /// Returns whether this offset is before the last footer of the chain, because that footer
+    /// states the sample count up to there.
     pub(super) fn knows_samples_at(&self, offset: u64) -> bool {
         self.chain.as_ref().is_some_and(|chain| offset < chain.footer)
     }
@@ -161,7 +162,7 @@ impl Evidence {
     }
 
     /// Returns whether nothing contradicts a table. A confirmed chunk needs a table that the chain
-    /// lists, so it never decodes with another table.
+    /// lists, so it is never decoded with a different table.
     pub(super) fn allows(&self, table: &TableEntry) -> bool {
         // `None` if no table has its number
         let agrees = |tables: &[TableEntry]| {
@@ -195,8 +196,8 @@ fn agrees(chunks: &[IndexedChunk], column: u32, entry: &ChunkEntry) -> bool {
     at_offset(chunks, entry.offset).contains(&(column, *entry))
 }
 
-/// Returns the better of two chains: `other`, which is later, unless `best` confirms more. If the
-/// content id is known, only a chain with that id qualifies.
+/// Returns the better of two chains: `other`, which is later, unless `best` confirms more chunks.
+/// If the content id is known, only a chain with that id qualifies.
 fn better(best: Option<Chain>, other: Option<Chain>, content_id: Option<ContentId>) -> Option<Chain> {
     let other = other.filter(|chain| content_id.is_none_or(|known| chain.content_id == known));
     match (best, other) {
@@ -205,8 +206,8 @@ fn better(best: Option<Chain>, other: Option<Chain>, content_id: Option<ContentI
     }
 }
 
-/// Restores the entries of a run from chunk headers: those that follow each other from its first
-/// sample on, and those that do so back from its last. The others are `None`.
+/// Restores the entries of a run from the headers of consecutive chunks, forwards from its first
+/// sample and backwards from its last. The other entries are `None`.
 fn restore(headers: &[IndexedChunk], column: u32, run: &Run) -> Result<Vec<Option<ChunkEntry>>> {
     let start = headers.partition_point(|(of, _)| *of < column);
     let end = headers.partition_point(|(of, _)| *of <= column);
@@ -233,7 +234,7 @@ fn restore(headers: &[IndexedChunk], column: u32, run: &Run) -> Result<Vec<Optio
     Ok(entries)
 }
 
-/// The footer before the examined one.
+/// The footer before the one being examined.
 struct PreviousFooter {
     offset: u64,
     commit: u32,
@@ -244,13 +245,13 @@ struct Collector<'a> {
     source: &'a dyn Source,
     identity: &'a Identity,
     regions: &'a [Region],
-    /// The bytes that may still be examined. Without a limit, all footers of a malicious file could
-    /// list the same pages.
+    /// The number of bytes that may still be examined. Without a limit, all footers of a malicious
+    /// file could list the same pages.
     budget: u64,
 }
 
 impl<'a> Collector<'a> {
-    /// Returns the intact regions of one kind that have the file's id, in order.
+    /// Returns the intact regions of one kind that have the file's id, in file order.
     fn intact(&self, kind: RegionKind) -> impl Iterator<Item = &'a RegionHeader> + use<'a> {
         let file_id = self.identity.file_id;
         let regions = self.regions.iter().filter(move |region| region.is_intact && region.header.kind == kind);
@@ -320,7 +321,7 @@ impl<'a> Collector<'a> {
         runs.sort_unstable_by_key(|(_, run)| run.offset);
         let (_, content) = Footer::split_content_id(footer_bytes)?;
         let entries = runs.iter().map(|(_, run)| run.chunk_count).fold(0, u64::saturating_add);
-        // an entry is in a page, or it is restored from a header
+        // each entry is in a page or is restored from a header
         let regions = u64_of(self.between(&(after..header.offset)).len());
         if !has_one_each || entries > regions.saturating_mul(PAGE_ENTRIES) {
             return Ok(None);
@@ -363,7 +364,7 @@ impl<'a> Collector<'a> {
                     restored = Some(restore(headers, *column, run)?);
                 }
                 let first = usize::try_from(page.saturating_mul(PAGE_ENTRIES)).unwrap_or(usize::MAX);
-                let count = usize::try_from(run.page_entries(page)).unwrap_or(0); // at most 126
+                let count = usize::try_from(run.page_entries(page)).unwrap_or(0); // exact: at most 126
                 let entries = restored.as_deref().and_then(|all| all.get(first..first.checked_add(count)?));
                 let entries: Option<Vec<_>> = entries.and_then(|entries| entries.iter().copied().collect());
                 match (entries, stored) {

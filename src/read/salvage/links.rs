@@ -2,25 +2,27 @@
 //!
 //! Two files of the same schema and options have the same file id. So the id does not distinguish a
 //! chunk of this file from one that an older file, or an older state of this file, has left in its
-//! position. But each header repeats the CRC of the header before it, and thereby depends on
-//! everything before. If two adjacent headers do not agree, at least one of their regions is
-//! foreign. That is a *break*. Damage to a body does not cause one, since the headers are intact.
+//! position. But each header repeats the CRC of the header before it, and so depends on all headers
+//! before it. If two adjacent headers do not agree, at least one of their regions is foreign. That
+//! is a *break*. Damage to a body does not cause one, because the headers are intact.
 //!
 //! A *segment* is a sequence of regions between breaks or lost headers. If one of its regions
 //! belongs to this file, so do all regions before it in the segment. Some regions are known to
-//! belong to this file: those that index and footers confirm, or else the last trailer, which ends
-//! the file. Breaks are decided by three rules:
+//! belong to this file: those that the index and the footers confirm, or else the last trailer,
+//! which ends the file. Three rules resolve breaks:
 //!
-//! 1. A segment with a break on both sides is foreign: nothing but itself accepts it.
+//! 1. A segment with a break on both sides is foreign, because no other region agrees with it.
 //! 2. If one side of a break belongs to this file, the other side is foreign. Regions after the
 //!    foreign one in its segment are foreign, too, because they come from the same other file.
-//!    Regions before it may belong to this file, because two files can have a common beginning.
-//! 3. Otherwise it is unknown which side is foreign, and the regions on both sides are given up.
+//!    Regions before it may belong to this file, because two files can have a common prefix.
+//! 3. Otherwise it is unknown which side is foreign, and the regions on both sides count as
+//!    foreign.
 //!
-//! A chunk that the index contradicts explains the breaks beside it; they accuse no other region.
+//! A chunk that the index contradicts explains the breaks next to it, so they do not contradict any
+//! other region.
 //!
-//! If two files have a common beginning and the end of this file is lost, too, rule 3 finds only
-//! the last of several foreign chunks. So links can contradict a chunk, but never *confirm* one.
+//! If two files have a common prefix and the end of this file is lost, rule 3 finds only the last
+//! of several foreign chunks. So links can contradict a chunk, but never *confirm* one.
 //!
 //! Rejected: trusting the longest segment. An interrupted copy leaves more of the old file than of
 //! the new one, so that would return old values.
@@ -31,7 +33,7 @@ use crate::bytes::memory;
 use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind};
 use std::ops::Range;
 
-/// The verdict of index and footers on a region.
+/// The verdict of the index and the footers on a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Claim {
     /// It belongs to this file.
@@ -51,7 +53,7 @@ enum Link {
     Unknown,
 }
 
-/// The regions that their neighbours contradict.
+/// The regions that their neighbors contradict.
 #[derive(Debug, Default)]
 pub(super) struct Foreign {
     /// Their offsets, in ascending order.
@@ -66,19 +68,19 @@ impl Foreign {
     }
 
     /// Returns whether a foreign region at this offset has replaced a region of this file, so that
-    /// the samples it states are lost.
+    /// the samples it states count as lost.
     pub(super) fn is_loss(&self, offset: u64) -> bool {
         self.contains(offset) && self.last_own.is_none_or(|last| offset < last)
     }
 
-    /// Compares regions with their neighbours. `claim` returns what index and footers say about a
-    /// region.
+    /// Compares regions with their neighbors. `claim` returns the verdict of the index and the
+    /// footers on a region.
     ///
-    /// Cost: one pass. Memory: 3 bytes for each region, and 8 for each foreign one.
+    /// Cost: one pass. Allocates 3 bytes for each region, and 8 for each foreign one.
     pub(super) fn find(regions: &[&Region], claim: impl Fn(&Region) -> Claim) -> Result<Self> {
         let mut claims = memory::with_capacity(regions.len())?;
         claims.extend(regions.iter().map(|region| claim(region)));
-        // the last trailer defines the state of a file
+        // the last trailer defines the state of the file
         let knows_end = claims.contains(&Claim::Own);
         let last = regions.iter().rposition(|region| region.header.kind == RegionKind::Trailer);
         if let Some(claim) = last.filter(|_| !knows_end).and_then(|last| claims.get_mut(last)) {
@@ -102,8 +104,8 @@ impl Foreign {
     }
 }
 
-/// Compares neighbours. The link is unknown if a lost region fits between them, for instance in the
-/// padding of a large alignment.
+/// Compares two neighbors. The link is unknown if a lost region fits between them, for instance in
+/// the padding of a large alignment.
 fn link(one: &RegionHeader, next: &RegionHeader) -> Link {
     if next.check_previous(one.header_crc()).is_ok() {
         return Link::Intact;
@@ -122,7 +124,8 @@ struct Segments<'a> {
 /// A segment, and how much of it belongs to this file.
 struct Segment {
     regions: Range<usize>,
-    /// The end of the regions that belong to this file: all up to the last that is known to.
+    /// The end of the regions that belong to this file: all regions up to the last one known to
+    /// belong.
     own: usize,
     follows_break: bool,
     precedes_break: bool,
@@ -153,7 +156,7 @@ impl Iterator for Segments<'_> {
 }
 
 impl Segments<'_> {
-    /// Calls `add` with the index of each region that is foreign or given up, in order.
+    /// Calls `add` with the index of each region that counts as foreign, in order.
     fn for_each_foreign(self, mut add: impl FnMut(usize) -> Result<()>) -> Result<()> {
         let mut segments = self.peekable();
         let mut before: Option<Segment> = None;
@@ -162,7 +165,7 @@ impl Segments<'_> {
             if segment.is_foreign() {
                 regions.clone().try_for_each(&mut add)?;
             } else {
-                // a foreign segment explains the break beside it
+                // a foreign segment explains the break next to it
                 let other = before.as_ref().filter(|other| *follows_break && !other.is_foreign());
                 let mut foreign = regions.start..regions.start;
                 if let Some(other) = other.filter(|_| *own == regions.start) {

@@ -1,13 +1,13 @@
 //! Recovers the intact chunks of a damaged file (chapter 10.6).
 //!
-//! Finding chunks is easy. A region header starts at a multiple of 64 and proves itself by its CRC,
-//! its file id and its own offset. A chunk's header also states its column and its samples, so the
-//! chunk can be placed without an index. The hard question is whether a chunk belongs to this file.
-//! Two files of the same schema and options have the same file id. After a lost write, an
-//! interrupted copy or a partial restore, a chunk of an older file can lie in this one with perfect
+//! Finding chunks is easy. A region header starts at a multiple of 64, and is recognizable by its
+//! CRC, its file id and its own offset. A chunk's header also states its column and its samples, so
+//! the chunk can be placed without an index. The hard question is whether a chunk belongs to this
+//! file. Two files of the same schema and options have the same file id. After a lost write, an
+//! interrupted copy or a partial restore, a chunk of an older file can lie in this one with valid
 //! checksums, and returning it would give wrong values without an error.
 //!
-//! So salvage gathers chunks first and then removes what does not belong, in four steps:
+//! So salvage first gathers chunks and then removes those that do not belong, in four steps:
 //!
 //! 1. [`scan`] tests every multiple of 64 and lists the regions with intact headers. The file is
 //!    the one whose id most intact chunks have.
@@ -15,11 +15,11 @@
 //!    index pages and its footer. If it is right, the chunks that these pages list are *confirmed*,
 //!    and everything else in that range is contradicted. Damaged or stale pages are restored from
 //!    chunk headers, which state the same fields.
-//! 3. [`links`] compares neighbours. Each header repeats the CRC of the header before it, so two
-//!    neighbours that disagree cannot both belong to this file.
-//! 4. [`chunks`] takes the chunks that are left, in file order, and recovers the intact blocks of
-//!    damaged ones. They become the columns of an ordinary reader, which finds chunks in a list in
-//!    memory instead of the index. Samples keep their indices; samples in no chunk are lost.
+//! 3. [`links`] compares neighbors. Each header repeats the CRC of the header before it, so two
+//!    neighbors that disagree cannot both belong to this file.
+//! 4. [`chunks`] takes the remaining chunks, in file order, and recovers the intact blocks of
+//!    damaged ones. The result is an ordinary reader that finds its chunks in an in-memory list
+//!    instead of the index. Samples keep their indices; samples in no chunk are lost.
 //!
 //! Invariants: a chunk that something contradicts is never returned. If two chunks contradict each
 //! other and it is unknown which one is foreign, both are lost. Samples that nothing confirms are
@@ -55,20 +55,20 @@ pub struct Salvaged {
     pub reader: Reader,
     /// Exactly the lost samples.
     pub losses: Losses,
-    /// The samples that can be read, but that nothing in the file confirms. They may come from an
-    /// older file of the same schema, so their values may be wrong. None of them is lost.
+    /// The samples that can be read but are not confirmed by anything in the file. They may come
+    /// from an older file of the same schema, so their values may be wrong. None of them is lost.
     pub unconfirmed: Losses,
     /// Whether the header is intact. If not, the schema comes from a footer.
-    pub header_is_intact: bool,
+    pub file_header_is_intact: bool,
     /// The number of samples up to the last commit whose footer is intact.
     pub committed_samples: Option<u64>,
-    /// Whether [`Reader::sample_count`] is certainly complete: the end of the file is intact and
-    /// finished. If not, more samples may be lost at the end without a trace. If samples are
-    /// unconfirmed, the end, too, may come from an older file.
+    /// Whether [`Reader::sample_count`] is certainly complete, that is, whether the end of the file
+    /// is intact and finished. If not, more samples may be lost at the end without a trace. If
+    /// samples are unconfirmed, the end may come from an older file, too.
     pub end_is_known: bool,
 }
 
-/// Facts of the commit that are known from outside the file.
+/// Facts about the commit that are known from outside the file.
 #[derive(Clone, Copy)]
 struct KnownCommit {
     bytes: u64,
@@ -116,7 +116,7 @@ impl<'a> SalvageOptions<'a> {
 
     /// Sets the content id of the last commit, if it is known, for example from a manifest. Then
     /// only the index that belongs to it confirms chunks. By default, the index that confirms the
-    /// largest number of chunks counts.
+    /// largest number of chunks is used.
     pub fn content_id(mut self, content_id: ContentId) -> Self {
         self.content_id = Some(content_id);
         self
@@ -139,20 +139,20 @@ impl<'a> SalvageOptions<'a> {
 /// pages of the index are restored from the chunks if the footer confirms the result.
 ///
 /// A lost write, an interrupted copy or a partial restore can leave a chunk of an older file of the
-/// same schema. If footer and index are intact, they contradict such a chunk, and it is lost. If
-/// they are damaged, too, it is lost if the regions before and after it contradict it. Files with a
-/// common beginning can escape that check, so all samples that nothing confirms are reported as
-/// [unconfirmed](Salvaged::unconfirmed). So are chunks after the last commit, which a killed writer
-/// has left.
+/// same schema. If the footer and the index are intact, they contradict such a chunk, and it counts
+/// as lost. If they are damaged, it counts as lost if the regions before and after it contradict
+/// it. Files with a common prefix can escape that check, so all samples that nothing confirms are
+/// reported as [unconfirmed](Salvaged::unconfirmed). So are the samples of chunks after the last
+/// commit, which a killed writer has left.
 ///
 /// The schema comes from the header or from any footer. Fails if none of them is intact, or if this
 /// release cannot read the file.
 ///
-/// Cost: one pass over the file, and a second one if it decodes. Memory for the largest chunk, 200
-/// bytes for each region, and at most 16 times the stored bytes of damaged chunks in blocks. These
-/// are read again, and their validity and shape are decoded. A malicious file can contain many
-/// headers that each claim the rest of the file. The first pass then takes time quadratic in its
-/// length.
+/// Cost: one pass over the file, and a second one if chunks are decoded. Allocates memory for the
+/// largest chunk, 200 bytes for each region, and at most 16 times the stored size of damaged chunks
+/// in blocks. These chunks are read again, and their validity and shape are decoded. A malicious
+/// file can contain many headers that each claim the rest of the file. The first pass then takes
+/// time quadratic in the length of the file.
 ///
 /// ```
 /// use tensilo::salvage::{OnLoss, SalvageOptions, salvage};
@@ -206,7 +206,7 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     Ok(salvaged(source, options.verification, identity, found, is_finished))
 }
 
-/// Builds the reader of the recovered chunks and the lists of lost and unconfirmed samples.
+/// Builds the reader of the recovered chunks, and the lists of lost and unconfirmed samples.
 fn salvaged(
     source: Arc<dyn Source>,
     verification: Verification,
@@ -251,7 +251,7 @@ fn salvaged(
         reader,
         losses: Losses { columns: losses },
         unconfirmed: Losses { columns: unconfirmed },
-        header_is_intact: identity.alignment.is_some(),
+        file_header_is_intact: identity.alignment.is_some(),
         committed_samples: found.last_footer.map(|(_, sample_count)| sample_count),
         end_is_known: found.end_is_known,
     }

@@ -1,14 +1,14 @@
 //! The first pass over a damaged file: finds its regions, and decides which file they belong to.
 //!
-//! No offset that the file states is trusted. The scan tests every multiple of 64 for a region
-//! header; it accepts one if its CRC is right and it states the offset at which it was found. The
+//! Offsets stated in the file are not trusted. The scan tests every multiple of 64 for a region
+//! header, and accepts one if its CRC is right and it states the offset at which it was found. The
 //! body is verified in the same pass. An intact body is skipped, because it may contain bytes that
-//! look like headers. After a damaged body the scan continues directly behind the header, so that
+//! look like headers. After a damaged body, the scan continues directly after the header, so that
 //! it finds regions that were written over the body.
 //!
 //! Then the file is identified: its id and schema come from the header or, if that is damaged, from
 //! a footer. Blocks of another file may have replaced some of this one, even its header. So the
-//! file is the one to which most intact chunks belong.
+//! file is identified as the one to which most intact chunks belong.
 //!
 //! Both this pass and the one that collects chunks report their progress to the caller.
 
@@ -30,7 +30,8 @@ pub(super) struct Region {
     pub is_intact: bool,
 }
 
-/// Starts with 64 bytes, then a sector: the next header usually follows the region directly.
+/// Starts with 64 bytes, then a sector, because the next header usually follows the region
+/// directly.
 const BLOCKS: BlockSizes = BlockSizes { first: HEADER_LEN, second: 4 << 10, largest: 1 << 20 };
 
 /// Returns all regions whose headers obey, in file order. Unreadable bytes count as
@@ -52,7 +53,7 @@ pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> R
 }
 
 /// Returns whether a body can be read and its checksum is right. Fails only for reasons outside the
-/// file, such as a lack of memory.
+/// file, such as lack of memory.
 fn is_intact(source: &dyn Source, header: &RegionHeader, buffer: &mut Vec<u8>) -> Result<bool> {
     let length =
         usize::try_from(header.body_bytes).map_err(|_| Error::over_limit("a region is too large for this machine"))?;
@@ -73,7 +74,7 @@ pub(super) struct Identity {
     pub alignment: Option<u32>,
 }
 
-/// Returns the file to which most intact chunks belong, among those whose header or footer is
+/// Returns the file to which most intact chunks belong, among the files whose header or footer is
 /// intact.
 pub(super) fn identify(source: &dyn Source, regions: &[Region]) -> Result<Identity> {
     let mut chunk_counts: HashMap<FileId, u64> = HashMap::new();
@@ -82,14 +83,14 @@ pub(super) fn identify(source: &dyn Source, regions: &[Region]) -> Result<Identi
     }
     let chunk_count = |id: FileId| chunk_counts.get(&id).copied().unwrap_or(0);
     let mut best: Option<Identity> = None;
-    // backwards, because the last footer is the most complete; the header comes last and beats any
-    // footer
+    // backwards, because the last footer is the most complete; the header comes last and takes
+    // precedence over any footer
     for region in regions.iter().rev().filter(|region| region.is_intact) {
         let is_better = |found: &Identity| {
             let (new, old) = (chunk_count(region.header.file_id), chunk_count(found.file_id));
-            new > old || (new == old && region.header.kind == RegionKind::Header)
+            new > old || (new == old && region.header.kind == RegionKind::FileHeader)
         };
-        let describes = matches!(region.header.kind, RegionKind::Header | RegionKind::Footer);
+        let describes = matches!(region.header.kind, RegionKind::FileHeader | RegionKind::Footer);
         if describes && best.as_ref().is_none_or(is_better) {
             match read_identity(source, &region.header) {
                 Ok(identity) => best = Some(identity),
@@ -110,7 +111,7 @@ pub(super) fn identify(source: &dyn Source, regions: &[Region]) -> Result<Identi
 /// Reads the identity of a file from its header or a footer.
 fn read_identity(source: &dyn Source, header: &RegionHeader) -> Result<Identity> {
     let body = body(source, header)?;
-    let (alignment, schema_block) = if header.kind == RegionKind::Header {
+    let (alignment, schema_block) = if header.kind == RegionKind::FileHeader {
         (Some(Header::parse(header)?.alignment), body)
     } else {
         Footer::flags(header).check()?;

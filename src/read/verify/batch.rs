@@ -2,9 +2,9 @@
 //!
 //! Headers must be read in file order, because each region determines where the next one starts.
 //! Bodies are independent. So the file is divided into spans. A thread takes the next span and
-//! fetches it with one request, in parallel with the others. Then the threads take turns to walk
-//! over the headers of their spans, and afterwards verify the bodies in parallel again. A batch is
-//! bounded in bytes and regions, which bounds the memory.
+//! fetches it with one request, in parallel with the other threads. Then the threads take turns
+//! walking over the headers of their spans, and afterwards verify the bodies in parallel. A batch
+//! is bounded in bytes and regions, which bounds the memory.
 
 use super::body::{BodyCheck, BodyFinding, SeenTables};
 use super::walk::{SpanBytes, Walk, WalkItem};
@@ -16,15 +16,16 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The limits of a batch, for each thread: bytes of the file, regions, and bytes in the bodies of
-/// index pages. Large enough to be worth starting a thread, and small enough to bound the memory.
+/// The limits of a batch, per thread: bytes of the file, regions, and bytes in the bodies of index
+/// pages. They are large enough to be worth starting a thread, and small enough to bound the
+/// memory.
 const BYTES: u64 = 32 << 20;
 const REGIONS: usize = 4096;
 const PAGE_BYTES: u64 = 1 << 20;
 
 /// A range of the file that one thread fetches.
 struct Span {
-    /// The turn in which its thread walks.
+    /// The turn in which its thread walks over it.
     number: u64,
     range: Range<u64>,
 }
@@ -45,11 +46,11 @@ struct BatchState<'w, 'a> {
     page_bytes_left: u64,
     is_closed: bool,
     span_bytes: u64,
-    /// The bytes that are not yet in a span.
+    /// The range of the file that is not yet in a span.
     left: Range<u64>,
     /// The number of spans that threads have taken.
     taken: u64,
-    /// The number of spans that were walked over.
+    /// The number of spans that the walk has covered.
     walked: u64,
 }
 
@@ -84,7 +85,7 @@ impl<'w, 'a> Batch<'w, 'a> {
                 while let Some(span) = batch.take() {
                     worker.with_bytes(&span.range, |worker, bytes| batch.check_span(&span, bytes, worker));
                 }
-                mem::forget(guard); // disarmed: no panic
+                mem::forget(guard); // disarms the guard: no panic occurred
             }
         }));
         let state = batch.state.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -120,15 +121,16 @@ impl<'w, 'a> Batch<'w, 'a> {
         }
     }
 
-    /// Waits until all spans before this one are walked or the batch is closed, and walks over the
-    /// span. Returns the regions whose bodies a worker can verify, and their numbers in the batch.
+    /// Waits until the walk has covered all earlier spans or the batch is closed, and walks over
+    /// the span. Returns the regions whose bodies a worker can verify, and their numbers in the
+    /// batch.
     fn walk(&self, span: &Span, bytes: SpanBytes<'_>) -> Vec<(usize, RegionHeader)> {
         let mut state = self.lock();
         while state.walked < span.number && !state.is_closed {
             state = self.next_turn.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // the latter if a source failed after it had delivered the span, which is then visited
-        // twice
+        // the latter happens if a source failed after it had delivered the span, which is then
+        // visited twice
         if state.is_closed || state.walked > span.number {
             return Vec::new();
         }
@@ -182,10 +184,10 @@ impl BatchState<'_, '_> {
             RegionKind::Chunk | RegionKind::Table => true,
             RegionKind::IndexPage => {
                 let left = self.page_bytes_left.checked_sub(header.body_bytes.into());
-                self.page_bytes_left = left.unwrap_or(self.page_bytes_left); // otherwise too long for a page
+                self.page_bytes_left = left.unwrap_or(self.page_bytes_left); // a longer body cannot be a page
                 left.is_some()
             }
-            RegionKind::Header | RegionKind::Footer | RegionKind::Trailer => false,
+            RegionKind::FileHeader | RegionKind::Footer | RegionKind::Trailer => false,
         }
     }
 }

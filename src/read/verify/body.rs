@@ -1,10 +1,10 @@
-//! Verifies one body on its own: its checksum, and the content of its parts. Any thread can do
-//! this, in any order.
+//! Verifies one body on its own: its checksum and the content of its parts. Any thread can do this,
+//! in any order.
 //!
 //! Bytes of the current span are not fetched again. If a body extends beyond the span, the rest is
-//! fetched and appended or, if the body need not be decoded, its checksum is computed block by
-//! block. If the checksum of a chunk in blocks is wrong, intact blocks are looked for, because
-//! their samples are not lost.
+//! fetched and appended; or, if the body need not be decoded, its checksum is computed block by
+//! block. If the checksum of a chunk in blocks is wrong, the intact blocks are searched for,
+//! because their samples are not lost.
 //!
 //! A chunk may need a table that precedes it. The walk finds tables in file order and adds them to
 //! a list that all threads share. A chunk sees only the tables with lower offsets, so the result
@@ -32,13 +32,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// length of a body that is assembled from two parts of the file.
 const BLOCK_BYTES: u64 = 1 << 20;
 
-/// What was found out about a body.
+/// The result of verifying a body.
 pub(super) enum BodyFinding {
     /// Not read.
     Unread,
-    /// Unreadable, or it breaks.
+    /// Unreadable, or violates.
     Damaged(Error),
-    /// It breaks, but some of its blocks are intact.
+    /// Violates, but some of its blocks are intact.
     DamagedBlocks(DamagedChunk),
     /// Not decoded; the checksum is right.
     Intact,
@@ -49,7 +49,7 @@ pub(super) enum BodyFinding {
     Decoded(Result<SideFacts>),
 }
 
-/// Verifies bodies, one after the other, in memory that it reuses.
+/// Verifies bodies, one after another, in reused memory.
 pub(super) struct BodyCheck<'a> {
     source: &'a dyn Source,
     /// The layouts of all columns.
@@ -154,14 +154,14 @@ impl<'a> BodyCheck<'a> {
         self.check_checksum(header, span).map_or_else(BodyFinding::Damaged, |()| BodyFinding::Intact)
     }
 
-    /// Checks of a body. Bytes that `span` does not have are fetched in blocks.
+    /// Checks for a body. Bytes that `span` does not have are fetched in blocks.
     pub(super) fn check_checksum(&mut self, header: &RegionHeader, span: SpanBytes<'_>) -> Result<()> {
         if let Some(body) = span.get(header.body_offset(), header.end()) {
             return header.check_body(body);
         }
         let length = usize::try_from(header.body_bytes).unwrap_or(usize::MAX);
         check_inside(self.source, header.body_offset(), length)?;
-        let known = span.from(header.body_offset()); // shorter than the body
+        let known = span.from(header.body_offset()); // always shorter than the body
         let mut crc = Crc::new();
         crc.add(known);
         let mut at = header.body_offset().saturating_add(u64_of(known.len()));
@@ -178,7 +178,8 @@ impl<'a> BodyCheck<'a> {
 }
 
 /// Returns whether to fetch only the rest of a body, after the start in `span`. Assembling it takes
-/// more memory and copies all of it, so the body must be short, and the start a good part of it.
+/// more memory and copies all of it, so the body must be short, and the start must be a large part
+/// of it.
 fn should_fetch_rest(header: &RegionHeader, span: SpanBytes<'_>) -> bool {
     let (body, known) = (u64::from(header.body_bytes), u64_of(span.from(header.body_offset()).len()));
     body <= BLOCK_BYTES && known >= body / 4

@@ -1,14 +1,14 @@
 //! Verifies a file from its first byte to its last.
 //!
 //! Regions are visited in batches, in file order, and threads verify their bodies. The findings are
-//! then combined in file order, which decides what each of them means: regions that agree with each
-//! other, damage, or losses that a damage explains. So the report does not depend on the number of
+//! then combined in file order, which determines the meaning of each: a region that agrees with the
+//! others, damage, or a loss that damage explains. So the report does not depend on the number of
 //! threads.
 //!
 //! The bytes after the last commit are examined at the end. They are not damage if an append has
-//! left them. A writer writes front to back and commits with a trailer. So an append that is at
-//! work, or was stopped, leaves intact regions without a trailer, and the last of them may be cut
-//! off at any byte. As far as its padding and its header exist, they must be right. Anything else
+//! left them. A writer writes front to back and commits with a trailer. So an append that is in
+//! progress, or was stopped, leaves intact regions without a trailer, and the last one may be cut
+//! off at any byte. Its padding and its header, as far as they exist, must be valid. Anything else
 //! is damage, such as a later commit with a damaged trailer or footer, whose samples were
 //! committed. Bytes lost in a power failure cannot be distinguished from that, so they are damage,
 //! too.
@@ -30,25 +30,26 @@ use crate::{Error, ErrorKind, Result};
 use std::error::Error as _;
 use std::io;
 
-/// Checks every byte of a file: structure, checksums, padding, and that all regions agree (chapter
-/// 10 of the specification).
+/// Checks every byte of a file: structure, checksums, padding, and the consistency of all regions
+/// (chapter 10 of the specification).
 ///
 /// Damage is reported, not returned as an error, and so is an unfinished file. The [`DamageKind`]
 /// of each finding and [`VerifyReport::state`] distinguish them. An error means that the source
-/// could not be read, that memory ran out, or that the file needs a newer release or another build.
-/// Works on files that cannot be opened.
+/// could not be read, that memory ran out, or that the file needs a newer release or a different
+/// build. Works even on files that cannot be opened.
 ///
 /// Cost: one pass over the file, at the speed of its source or of CRC-32 on each thread. Small
-/// chunks are fetched several MiB at a time, see [`Source::coalesce`]. Memory: 40 bytes for each
-/// chunk of a commit. For each thread, at most 7 MiB plus, if it decodes, the largest chunk, stored
-/// and decoded. A damaged chunk in blocks is read again, and its validity and shape are decoded.
+/// chunks are fetched several MiB at a time; see [`Source::coalesce`]. Allocates 40 bytes for each
+/// chunk of a commit and, for each thread, at most 7 MiB plus, if it decodes, the stored and
+/// decoded size of the largest chunk. A damaged chunk in blocks is read again, and its validity and
+/// shape are decoded.
 pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
     let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
     let file_header = match open_header(source) {
         Ok(file_header) => file_header,
         Err(error) => {
             let (all, error) = (0..source.byte_count(), as_damage(error)?);
-            report.damages.push(Damage::of_bytes(DamageKind::Damaged, all, Some(RegionKind::Header), error));
+            report.damages.push(Damage::of_bytes(DamageKind::Damaged, all, Some(RegionKind::FileHeader), error));
             return Ok(report);
         }
     };
@@ -61,7 +62,7 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
             (end, commit.trailer_crc, chunks.fold(0, u64::saturating_add))
         }
         Err(error) => {
-            as_damage(error)?; // the walk will find it, and name the offset
+            as_damage(error)?; // the walk will find it again, and name the offset
             (source.byte_count(), 0, 0)
         }
     };
@@ -151,14 +152,14 @@ impl<'a> Findings<'a> {
         Ok(())
     }
 
-    /// Adds the damaged blocks of a chunk whose block index is intact, with the samples that they
-    /// cost.
+    /// Adds the damaged blocks of a chunk whose block index is intact, with the samples that are
+    /// lost with them.
     fn blocks(&mut self, header: &RegionHeader, damaged: &DamagedChunk) -> Result<()> {
         self.check.damaged_region(header);
         let (column, _) = self.check.column_and_samples(header);
         let entry = ChunkHeader::unchecked(header).entry;
         for run in &damaged.block_ranges {
-            // inside the body, and in the chunk
+            // no overflow: inside the body of the chunk
             let byte = |at: usize| header.body_offset().saturating_add(u64_of(at));
             let sample = |at: usize| entry.first_sample.saturating_add(u64_of(at));
             memory::reserve(&mut self.damages.all, 1)?;
@@ -180,7 +181,7 @@ impl<'a> Findings<'a> {
     }
 
     /// Checks the end of the file: for bytes after the last trailer, which ends at `end` and
-    /// has `trailer_crc` as `header_crc`, then.
+    /// whose `header_crc` is `trailer_crc`, then.
     fn finish(mut self, end: u64, trailer_crc: u32, report: &mut VerifyReport) -> Result<()> {
         if !self.damages.all.is_empty() {
             self.check.find_gaps(None);
@@ -213,7 +214,7 @@ impl<'a> Findings<'a> {
             .extend(found.map(|(kind, error)| Damage::of_bytes(kind, end..file_bytes, None, error.with_offset(end))));
         report.chunk_count = self.check.intact_chunks;
         report.damages = self.damages.all;
-        // a loss can be found later than damage behind it
+        // a loss can be found later than damage at a higher offset
         report.damages.sort_by_key(|damage| damage.file_range.start);
         Ok(())
     }
@@ -234,7 +235,7 @@ fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, tra
             Err(error) => return Ok(ends_early(error)? && begins_region(source, file_header, &walk)?),
         };
         if header.kind == RegionKind::Trailer {
-            return Ok(false); // not a valid one, otherwise the commit would end here
+            return Ok(false); // this trailer is invalid, otherwise the commit would end here
         }
         match bodies.check_checksum(&header, SpanBytes::default()) {
             Ok(()) => {}
@@ -244,8 +245,8 @@ fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, tra
     }
 }
 
-/// Returns whether the bytes at which a walk has ended are the padding and the header of another
-/// region, as far as they exist.
+/// Returns whether the bytes at which a walk has ended are the start of another region, that is,
+/// its padding and its header, as far as they exist.
 fn begins_region(source: &dyn Source, file_header: &FileHeader, walk: &Walk<'_>) -> Result<bool> {
     let (at, Some(previous)) = (walk.at(), walk.previous()) else { return Ok(false) };
     let (alignment, file_id) = (file_header.fields.alignment.into(), file_header.fields.file_id);
@@ -263,11 +264,11 @@ fn begins_region(source: &dyn Source, file_header: &FileHeader, walk: &Walk<'_>)
         let (padding, header) = bytes.split_at_checked(padding).unwrap_or((bytes, &[]));
         padding.iter().all(|byte| *byte == 0) && RegionHeader::can_begin(kind, file_id, previous, offset, header)
     };
-    Ok(RegionKind::ALL.into_iter().filter(|kind| *kind != RegionKind::Header).any(begins))
+    Ok(RegionKind::ALL.into_iter().filter(|kind| *kind != RegionKind::FileHeader).any(begins))
 }
 
 /// Returns whether an error means that the file ends here. If an append has failed since the file
-/// was opened, that is earlier than the length of the source.
+/// was opened, the end is before the length of the source.
 fn ends_early(error: Error) -> Result<bool> {
     if error.kind() == ErrorKind::Corrupt {
         return Ok(matches!(error.rule(), Some("R-2.5" | "R-2.9")));

@@ -2,11 +2,11 @@
 //!
 //! Each region is checked against the regions before it, in file order: a chunk continues the
 //! samples of its column, an index page lists the chunks that were found, and a footer states the
-//! facts of all of them. The facts are computed again from the chunks, and compared.
+//! facts of all of them. The facts are recomputed from the chunks and compared.
 //!
 //! These checks stop at the first damage, because after it they would only report the same damage
-//! again. From then on, whatever index and footer list and the walk has not found is recorded as
-//! lost.
+//! again. From then on, regions that the index or the footer lists but the walk has not found are
+//! recorded as lost.
 
 use super::report::{Damages, LostBytes, LostRegion, gaps, samples_of_page};
 use crate::bytes::le::u64_of;
@@ -32,13 +32,13 @@ struct ColumnCheck {
     pub chunks: Vec<ChunkEntry>,
     /// How many of `chunks` the index has listed so far.
     pub listed: usize,
-    /// Chunks that the index lists and that the walk has not found.
+    /// The chunks that the index lists but the walk has not found.
     pub missing: Vec<ChunkEntry>,
 }
 
 impl ColumnCheck {
-    /// Returns the samples of the chunks that an index page lists from sample `first` on; `None` if
-    /// some of these chunks were not found.
+    /// Returns the samples of the chunks that an index page lists, starting at sample `first`;
+    /// `None` if some of these chunks were not found.
     fn listed_from(&self, first: u64, body_bytes: u32) -> Option<Range<u64>> {
         let count = usize::try_from(body_bytes).ok()? / ENTRY_BYTES;
         let at = self.chunks.partition_point(|chunk| chunk.first_sample < first);
@@ -82,7 +82,7 @@ impl ColumnCheck {
             expected.null_count = found.null_count;
             let found_only =
                 found.encodings.iter().filter(|&&(id, chunks)| chunks == 0 && expected.encoding(id).is_none());
-            // these may occur only in parts that were not decoded
+            // these encodings may occur only in parts that were not decoded
             let side: Vec<u16> = found_only.map(|&(id, _)| id).collect();
             side.into_iter().for_each(|id| expected.count_encoding(id, 0));
         }
@@ -131,7 +131,7 @@ impl<'a> CommitCheck<'a> {
             columns: columns.collect(),
             tables: Vec::new(),
             flags: file_header.fields.flags,
-            last_kind: RegionKind::Header,
+            last_kind: RegionKind::FileHeader,
             last_page: None,
             last_footer: None,
             content: ContentHasher::after(ContentId::default()),
@@ -155,7 +155,7 @@ impl<'a> CommitCheck<'a> {
 
     /// Checks a region whose header and body are intact.
     ///
-    /// A chunk comes without its body. If it was decoded, `parts` has the result. Checks across
+    /// The body of a chunk is not passed. If it was decoded, `parts` has the result. Checks across
     /// regions are done only if `damages` is empty.
     pub(super) fn region(
         &mut self,
@@ -170,7 +170,7 @@ impl<'a> CommitCheck<'a> {
         }
         self.last_kind = header.kind;
         match header.kind {
-            RegionKind::Header => Ok(()),
+            RegionKind::FileHeader => Ok(()),
             RegionKind::Chunk => self.chunk(header, parts, is_clean),
             RegionKind::Table => self.table(header, is_clean),
             RegionKind::IndexPage => self.page(header, body, is_clean),
@@ -190,7 +190,7 @@ impl<'a> CommitCheck<'a> {
         }
     }
 
-    /// Returns the column and the samples of a region, as its header states them.
+    /// Returns the column and the samples that the header of a region states.
     pub(super) fn column_and_samples(&self, header: &RegionHeader) -> (Option<Arc<str>>, Option<Range<u64>>) {
         let column = |number| usize::try_from(number).ok().and_then(|number: usize| self.columns.get(number));
         let (column, samples) = match header.kind {
@@ -209,8 +209,8 @@ impl<'a> CommitCheck<'a> {
         (column.map(|column| column.name.clone()), samples)
     }
 
-    /// Records samples of this commit that no chunk contains. `footer` has the file's sample count
-    /// including this commit, and the offset of its footer, if it was found.
+    /// Records samples of this commit that no chunk contains. If the footer was found, `footer` has
+    /// the file's sample count including this commit, and the offset of the footer.
     pub(super) fn find_gaps(&mut self, footer: Option<(u64, u64)>) {
         let from = (self.sample_count, self.commit_start());
         for column in &self.columns {
@@ -242,7 +242,7 @@ impl<'a> CommitCheck<'a> {
                 .collect::<Vec<_>>()
         };
         let mut runs: Vec<(Run, &ColumnCheck)> = footer.columns.iter().zip(&self.columns).flat_map(of_column).collect();
-        // they do not overlap, by, which parsing has checked
+        // they do not overlap: parsing has checked
         runs.sort_unstable_by_key(|(run, _)| run.offset);
         let (runs, columns): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
         for (number, page) in damages.lost_pages(&runs, from) {
@@ -259,11 +259,11 @@ impl<'a> CommitCheck<'a> {
 
     /// Checks.
     fn check_order(&self, header: &RegionHeader) -> Result<()> {
-        use RegionKind::{Chunk, Footer, Header, IndexPage, Table, Trailer};
+        use RegionKind::{Chunk, FileHeader, Footer, IndexPage, Table, Trailer};
         let allowed = match header.kind {
-            Header => false,
-            Chunk | Table => matches!(self.last_kind, Header | Trailer | Chunk | Table),
-            IndexPage => matches!(self.last_kind, Chunk | Table | IndexPage | Header | Trailer),
+            FileHeader => false,
+            Chunk | Table => matches!(self.last_kind, FileHeader | Trailer | Chunk | Table),
+            IndexPage => matches!(self.last_kind, Chunk | Table | IndexPage | FileHeader | Trailer),
             Footer => self.last_kind != Footer,
             Trailer => self.last_kind == Footer,
         };
@@ -349,7 +349,8 @@ impl<'a> CommitCheck<'a> {
         Ok(())
     }
 
-    /// Checks that columns ascend, and that only the last page of a run is short.
+    /// Checks that columns are in ascending order, and that only the last page of a run is
+    /// short.
     fn check_page_order(&self, page: &PageHeader) -> Result<()> {
         let Some((column, entry_count)) = self.last_page else { return Ok(()) };
         if page.column < column {

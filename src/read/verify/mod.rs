@@ -1,8 +1,8 @@
-//! Verification: checks every byte of a file, and reports what damage costs.
+//! Verification: checks every byte of a file, and reports which samples are lost to damage.
 //!
-//! A walk goes from header to header through the file. Threads verify the bodies of many regions at
-//! a time, and the findings are combined in file order. So the report does not depend on the number
-//! of threads.
+//! A walk goes from header to header through the file. Threads verify the bodies of many regions in
+//! parallel, and the findings are combined in file order. So the report does not depend on the
+//! number of threads.
 //!
 //! | file | what it does |
 //! |---|---|

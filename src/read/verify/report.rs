@@ -1,10 +1,10 @@
-//! The options and the report of a verification: damage, and the samples that it costs.
+//! The options and the report of a verification: damage, and the samples that are lost to it.
 //!
-//! The walk over a file finds regions, and bytes that cannot be a region. Such bytes do not say
-//! what was there. That is known only later, from the index, the footer, or the chunks before and
-//! after: a chunk that the index lists, a page between others, samples that no chunk contains. If a
-//! damage covers exactly one loss, the loss is reported as part of that damage, so that nothing is
-//! reported twice. Otherwise it is reported as a damage of its own.
+//! The walk over a file finds regions, and bytes that cannot be a region. Such bytes do not show
+//! what was there. The index, the footer, or the chunks before and after show that later: a chunk
+//! that the index lists, a page between others, samples that no chunk contains. If a damaged range
+//! covers exactly one loss, the loss is reported as part of that finding, so that nothing is
+//! reported twice. Otherwise it is a separate finding.
 
 use crate::format::chunk::ChunkEntry;
 use crate::format::index::{PAGE_BYTES, PAGE_ENTRIES, Run};
@@ -33,10 +33,10 @@ impl<'a> VerifyOptions<'a> {
         Self::default()
     }
 
-    /// Sets whether to decode chunks and check every value (default: no): bools are 0 or 1, texts
-    /// are UTF-8, nulls are zero.
+    /// Sets whether to decode chunks and check every value (default: no): bools are 0 or 1, text is
+    /// valid UTF-8, nulls are zero.
     ///
-    /// Cost: decodes every chunk. A chunk of some hundred bytes can decode to 64 MiB, so a hostile
+    /// Cost: decodes every chunk. A chunk of a few hundred bytes can decode to 64 MiB, so a hostile
     /// file of a megabyte can take minutes. Use [`VerifyOptions::progress`] to set a limit.
     pub fn decode(mut self, decode: bool) -> Self {
         self.decode = decode;
@@ -65,8 +65,8 @@ impl<'a> VerifyOptions<'a> {
 pub enum DamageKind {
     /// Bytes are wrong or missing.
     Damaged,
-    /// An append is at work, or was stopped before it committed the bytes: intact regions, except
-    /// that the last may be cut off. They contain no samples of the file.
+    /// An append is in progress, or was stopped before it committed the bytes. They are intact
+    /// regions, except that the last one may be cut off, and contain no samples of the file.
     Uncommitted,
     /// The file ends with a commit, but its writer has not declared it complete.
     Unfinished,
@@ -87,9 +87,9 @@ impl DamageKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FileState {
-    /// All bytes are right, and the writer has finished.
+    /// All bytes are valid, and the writer has finished.
     Intact,
-    /// All samples of the last commit are intact, but a writer has not finished: it is at work, or
+    /// All samples of the last commit are intact, but a writer has not finished: it is running, or
     /// was stopped. A later verification may find the file intact.
     Unfinished,
     /// Something is damaged.
@@ -113,23 +113,23 @@ impl FileState {
 pub struct Damage {
     /// The meaning of the finding.
     pub kind: DamageKind,
-    /// The damaged bytes. If a chunk is in blocks and its block index is intact, these are only its
-    /// damaged blocks. Adjacent damaged blocks are one damage.
+    /// The damaged range of the file. If a chunk is in blocks and its block index is intact, this
+    /// covers only damaged blocks. Adjacent damaged blocks are one finding.
     pub file_range: Range<u64>,
     /// The kind of the damaged region, if known.
     pub region: Option<RegionKind>,
     /// The column of the damaged chunk, table or index page, if known.
     pub column: Option<Arc<str>>,
-    /// The samples that are lost or in doubt, if known, from the first to the last. For damaged
-    /// blocks, these are the samples with a byte in one of them, so empty samples between them are
-    /// not lost. For an index page, these are the samples that are found through it.
+    /// The range of samples that are lost or in doubt, if known. For damaged blocks, these are the
+    /// samples with a byte in one of them, so empty samples between them are not lost. For an index
+    /// page, these are the samples that are found through it.
     pub samples: Option<Range<u64>>,
-    /// The error, which names the broken rule of the specification.
+    /// The error, which names the violated rule of the specification.
     pub error: Error,
 }
 
 impl Damage {
-    /// Returns the damage of bytes whose column and samples are not known.
+    /// Returns a finding for bytes whose column and samples are not known.
     pub(super) fn of_bytes(kind: DamageKind, file_range: Range<u64>, region: Option<RegionKind>, error: Error) -> Self {
         Self { kind, file_range, region, column: None, samples: None, error }
     }
@@ -160,7 +160,7 @@ impl VerifyReport {
     }
 }
 
-/// Returns an error that is damage as a value. Fails with any other error, which ends the
+/// Returns `Ok(error)` if the error reports damage. Fails with any other error, which ends the
 /// verification.
 pub(super) fn as_damage(error: Error) -> Result<Error> {
     if error.kind() == ErrorKind::Corrupt { Ok(error) } else { Err(error) }
@@ -174,11 +174,11 @@ pub(super) struct LostRegion {
     pub bytes: LostBytes,
 }
 
-/// The bytes of a lost region.
+/// The location of a lost region.
 pub(super) enum LostBytes {
-    /// Exactly these bytes.
+    /// Exactly this range.
     Exactly(Range<u64>),
-    /// Some of these bytes.
+    /// Somewhere in this range.
     Within(Range<u64>),
 }
 
@@ -190,7 +190,7 @@ impl LostRegion {
     }
 }
 
-/// Returns the bytes of a chunk: header and body.
+/// Returns the range of a chunk in the file: header and body.
 fn file_range(entry: &ChunkEntry) -> Range<u64> {
     let stored = u64::from(entry.stored_bytes.min(limits::CHUNK_BYTES));
     entry.offset..entry.offset.saturating_add(HEADER_LEN).saturating_add(stored)
@@ -219,8 +219,8 @@ pub(super) fn gaps(
     gaps
 }
 
-/// Returns the samples of page `page` of a run; `None` unless all chunks of the run were found or
-/// have one size, or the run has a single page.
+/// Returns the samples of page `page` of a run. Returns `None` unless all chunks of the run were
+/// found, all have the same size, or the run has a single page.
 pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Option<Range<u64>> {
     let entries = page.saturating_mul(PAGE_ENTRIES);
     if run.samples_per_chunk > 0 {
@@ -238,22 +238,23 @@ pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Op
     Some(rest.first()?.first_sample..last.samples().end)
 }
 
-/// All damage, and which of it is bytes that cannot be a region.
+/// All findings, and which of them are bytes that cannot be a region.
 #[derive(Default)]
 pub(super) struct Damages {
     pub all: Vec<Damage>,
-    /// The indices in `all` of bytes that cannot be a region, in ascending order of their ranges.
+    /// The indices in `all` of the findings for bytes that cannot be a region, in ascending order
+    /// of their ranges.
     unidentified: Vec<usize>,
 }
 
 impl Damages {
-    /// Adds bytes that cannot be a region.
+    /// Adds a finding for bytes that cannot be a region.
     pub(super) fn push_unidentified(&mut self, damage: Damage) {
         self.unidentified.push(self.all.len());
         self.all.push(damage);
     }
 
-    /// Returns the indices of unidentified damage that overlaps a range.
+    /// Returns the indices of the unidentified findings that overlap a range.
     fn touching(&self, range: &Range<u64>) -> &[usize] {
         let bytes = |number: &usize| self.all.get(*number).map_or(0..0, |damage| damage.file_range.clone());
         let from = self.unidentified.partition_point(|number| bytes(number).end <= range.start);
@@ -261,7 +262,8 @@ impl Damages {
         self.unidentified.get(from..to).unwrap_or(&[])
     }
 
-    /// Reports a loss. If the damage of its bytes has no cause yet, the loss becomes part of it.
+    /// Reports a loss. If the finding for its bytes is not yet identified, the loss becomes part of
+    /// it.
     pub(super) fn report(&mut self, lost: LostRegion) {
         let (mut file_range, is_exact) = match &lost.bytes {
             LostBytes::Exactly(range) => (range.clone(), true),
@@ -270,7 +272,7 @@ impl Damages {
         let header = align(file_range.start, HEADER_LEN);
         let touching = self.touching(&if is_exact { header..header.saturating_add(1) } else { file_range.clone() });
         let (first, last) = match touching {
-            // no unidentified damage is the cause; the damage of these chunks was reported
+            // no unidentified finding is the cause; the damage to these chunks was already reported
             [] if !is_exact => return,
             [] => (None, None),
             [first, .., last] => (Some(*first), Some(*last)),
@@ -300,8 +302,8 @@ impl Damages {
         self.all.push(Damage { file_range, kind: DamageKind::Damaged, region: Some(region), column, samples, error });
     }
 
-    /// Returns the lost pages of these runs, which ascend and do not overlap, as pairs of run index
-    /// and page number. A page is lost if its bytes cannot be a region.
+    /// Returns the lost pages of these runs as pairs of run index and page number. The runs are in
+    /// ascending order and do not overlap. A page is lost if its bytes cannot be a region.
     pub(super) fn lost_pages(&self, runs: &[Run], from: u64) -> Vec<(usize, u64)> {
         let mut lost = Vec::new();
         let first = self

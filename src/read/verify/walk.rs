@@ -1,12 +1,12 @@
 //! Walks from header to header through a file (chapter 2), over every byte that is in no body.
 //!
 //! A region determines where the next one starts, so headers are read in file order. The walk
-//! checks what is between regions, and what links them: padding, offsets, and the CRC of the
-//! previous header, which each header repeats. If no region starts where one must, it reports the
-//! bytes up to the next intact header of this file, and continues there.
+//! checks the padding between regions and the links from one to the next: offsets, and the CRC of
+//! the previous header, which each header repeats. If no region starts where one must, the walk
+//! reports the bytes up to the next intact header of this file, and continues there.
 //!
-//! Headers are small, and a request for each would take long. So the file is fetched in spans that
-//! contain many regions, and the walk reads a header itself only if its span lacks it.
+//! Headers are small, and a request for each would take too long. So the file is fetched in spans
+//! that contain many regions, and the walk reads a header itself only if its span lacks it.
 
 use super::report::{Damage, DamageKind, as_damage};
 use crate::bytes::le::u64_of;
@@ -15,12 +15,12 @@ use crate::open::source::{Source, check_inside};
 use crate::open::{BlockSizes, FileHeader, HeaderScan};
 use crate::{Error, Result};
 
-/// The scan for the next region after damaged bytes, which may be a whole chunk.
+/// Block sizes for finding the next region after damaged bytes, which may be a whole chunk.
 const BLOCKS: BlockSizes = BlockSizes { first: 1 << 20, second: 1 << 20, largest: 1 << 20 };
 
 /// A step of the walk.
 pub(super) enum WalkItem {
-    /// A region. Its body was not read.
+    /// A region whose body was not read.
     Region(RegionHeader),
     /// Bytes that cannot be a region, or a region that does not follow its predecessor.
     Damage(Damage),
@@ -35,7 +35,7 @@ pub(super) struct Walk<'a> {
     /// The end of the previous region.
     at: u64,
     /// The `header_crc` of the previous region, which the next one repeats; `None` if
-    /// damaged bytes are between them.
+    /// there are damaged bytes between them.
     previous: Option<u32>,
     /// The region found after damaged bytes.
     found: Option<RegionHeader>,
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         match header {
             Ok(header) => {
                 if let Some(Err(error)) = self.previous.take().map(|previous| header.check_previous(previous)) {
-                    // the region itself comes next, as one with unknown predecessor
+                    // the region itself comes next, with an unknown predecessor
                     (self.at, self.found) = (header.offset, Some(header));
                     return Ok(Some(WalkItem::Damage(broken_link(&header, error))));
                 }
@@ -141,12 +141,12 @@ impl<'a> Walk<'a> {
             let message = format!("a {} begins at an offset that R-2.7 does not allow", header.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
         }
-        let found = (at == other).then_some(header); // otherwise there may have been regions in between
+        let found = (at == other).then_some(header); // a region may be missing in between otherwise
         check_padding(lookahead, self.at, at).inspect_err(|_| self.found = found)?;
         Ok(header)
     }
 
-    /// Returns the damage of bytes that cannot be a region, up to the next region of this file.
+    /// Returns the finding for bytes that cannot be a region, up to the next region of this file.
     fn skip(&mut self, error: Error) -> Result<Damage> {
         let start = self.at;
         self.previous = None;
@@ -161,19 +161,19 @@ impl<'a> Walk<'a> {
     fn find_region(&mut self, at: u64) -> Result<Option<RegionHeader>> {
         let (file_id, end) = (self.file_header.fields.file_id, self.end);
         self.scan.first(at, end, |found| {
-            let is_later = found.kind != RegionKind::Header; // the header is the first region
+            let is_later = found.kind != RegionKind::FileHeader; // the header is the first region
             is_later.then(|| intact_header(found.bytes, found.offset, file_id, end).ok()).flatten()
         })
     }
 }
 
-/// Returns the damage of a region that does not follow its predecessor. Either of the two can be
-/// wrong, so the damage names no samples; the index shows which chunk it is.
+/// Returns the finding for a region that does not follow its predecessor. Either of the two can be
+/// wrong, so the finding does not name samples; the index shows which chunk it is.
 fn broken_link(header: &RegionHeader, error: Error) -> Damage {
     Damage::of_bytes(DamageKind::Damaged, header.offset..header.body_offset(), Some(header.kind), error)
 }
 
-/// Returns the header at `offset`, out of `bytes`, which start at `start`.
+/// Returns the header at `offset`, from `bytes`, which start at `start`.
 fn header_at<'b>(source: &dyn Source, bytes: &'b [u8], start: u64, offset: u64) -> Result<&'b [u8; HEADER_BYTES]> {
     check_inside(source, offset, HEADER_BYTES)?;
     let header = offset.checked_sub(start).and_then(|at| bytes.get(usize::try_from(at).ok()?..)?.first_chunk());
@@ -198,7 +198,7 @@ fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
     let length = usize::try_from(end.saturating_sub(start)).unwrap_or(usize::MAX);
     let padding = bytes.get(..length).unwrap_or(bytes);
     if padding.iter().fold(0, |any, byte| any | byte) == 0 {
-        return Ok(()); // no branch per byte
+        return Ok(()); // fast path: no branch per byte
     }
     let at = u64_of(padding.iter().take_while(|byte| **byte == 0).count());
     Err(Error::corrupt("R-2.8", "padding is not zero").with_offset(start.saturating_add(at)))
@@ -207,7 +207,7 @@ fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
 /// The minimum and maximum length of a span of a source that is not in memory. The minimum stays in
 /// the L2 cache until it is verified.
 const SPAN_BYTES: (u64, u64) = (1 << 20, 4 << 20);
-/// The ratio of a span to the maximum gap that a source reads rather than skips.
+/// The ratio of the length of a span to the maximum gap that a source reads rather than skips.
 const SPAN_GAPS: u64 = 16;
 /// The maximum mean number of regions in a span. If a batch is full before its last span ends, the
 /// next batch fetches the rest of that span again.
@@ -233,7 +233,7 @@ pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: Option<u64>) ->
     match mean_region_bytes {
         Some(mean) if mean > bytes / 8 => HEADER_SPAN_BYTES,
         Some(mean) => bytes.min(mean.saturating_mul(SPAN_REGIONS)).max(REGIONS_SPAN_BYTES),
-        None => REGIONS_SPAN_BYTES, // enough for small regions, little compared with large ones
+        None => REGIONS_SPAN_BYTES, // enough for small regions, and little compared with large ones
     }
 }
 
@@ -251,7 +251,7 @@ impl<'b> SpanBytes<'b> {
         self.from(start).get(..length)
     }
 
-    /// Returns the bytes of the span from `start` on.
+    /// Returns the bytes of the span at and after `start`.
     pub(super) fn from(self, start: u64) -> &'b [u8] {
         let at = start.checked_sub(self.start).and_then(|at| usize::try_from(at).ok());
         at.and_then(|at| self.bytes.get(at..)).unwrap_or(&[])

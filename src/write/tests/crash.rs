@@ -3,8 +3,8 @@
 //! [`Machine`] follows a log and knows, for each file, which bytes are durable and which operations
 //! are pending. An image is the durable bytes plus some of the pending operations, chosen by a
 //! [`Fate`]: none, all, a prefix, all but one, one only, or any subset, with sectors torn. Names
-//! are durable only once their folder is synced. A reader of each image must find a commit that had
-//! returned, or a later one, whole, and must be able to append.
+//! are durable only once their folder is synced. A reader of each image must find a complete commit
+//! that had returned, or a later one. Appending to the image must succeed.
 
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
 use super::simulated::{Faults, Op};
@@ -42,9 +42,9 @@ struct Inode {
     pending: Vec<Op>,
     /// Writes that a failed sync has dropped. A later sync does not make them durable.
     lost: Vec<Op>,
-    /// Whether the file had a name when it was synced. On some file systems (btrfs), a sync makes
-    /// nothing of an unnamed file durable. If its folder is synced next, the name has an empty
-    /// file.
+    /// Whether the file had a name when it was synced. On some file systems (btrfs), syncing an
+    /// unnamed file makes no part of it durable. If its folder is synced next, the name leads to an
+    /// empty file.
     synced_by_name: bool,
 }
 
@@ -113,7 +113,7 @@ impl Inode {
     }
 }
 
-/// Applies an operation. Of a write, applies only the sectors for which `reaches` is true.
+/// Applies an operation. For a write, applies only the sectors for which `reaches` is true.
 fn apply(op: &Op, image: &mut Vec<u8>, reaches: &mut dyn FnMut(usize) -> bool) {
     match op {
         Op::Truncate { bytes, .. } if reaches(0) => image.resize(*bytes, 0),
@@ -292,7 +292,7 @@ pub fn replay(
 }
 
 /// After a loss of power at any moment, with any subset of the unsynced operations on disk, whole
-/// or torn, a reader sees a commit that had returned or a later one, whole.
+/// or torn, a reader sees a complete commit that had returned, or a later one.
 #[test]
 fn every_crash_leaves_a_commit_that_had_returned_or_a_later_one() {
     struct Run {

@@ -1,5 +1,5 @@
-//! A disk that is full, or fails, at any call. The error is reported, nothing is retried, and the
-//! file is what the last commit that returned has made of it.
+//! A disk that becomes full, or fails, at any call. The error is reported, nothing is retried, and
+//! the file has the contents of the last commit that returned.
 
 use super::crash::{Inspector, replay, view};
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
@@ -27,8 +27,8 @@ fn last_returned(log: &[Op]) -> (usize, usize) {
     log.iter().enumerate().filter_map(returned).next_back().unwrap_or((0, 0))
 }
 
-/// Checks that nothing was retried, and that the file is what the last commit that returned has
-/// made of it.
+/// Checks that nothing was retried, and that the file has the contents of the last commit that
+/// returned.
 fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u8]>, states: &[Contents], what: &str) {
     let log = disk.state().log.clone();
     let faults = disk.state().faults;
@@ -38,8 +38,8 @@ fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u
 
     let (mark, state) = last_returned(&log);
     let found = disk.bytes(path()).map(|bytes| contents(&bytes).unwrap_or_else(|error| panic!("{what}: {error}")));
-    // the new commit may be there although a call failed: if it was the sync of the folder or the
-    // sync after naming, or if it was the last sync and the disk cannot cut the bytes off any more
+    // the new commit may be there although a call failed: if that was the sync of the folder or the
+    // sync after naming, or if it was the last sync and the disk can no longer cut the bytes off
     let is_named = log[..failed_at].last().is_some_and(|op| matches!(op, Op::Link { .. } | Op::Rename { .. }));
     let later = call == "sync of the folder" || (call == "sync" && (faults.for_ever || is_named));
     assert!(found == states[state] || (later && Some(&found) == states.last()), "{what}: {found:?}");
@@ -117,7 +117,7 @@ fn short_and_interrupted_writes_give_the_same_file() {
     }
 }
 
-/// Even without a writer in front of it.
+/// Holds even if no writer uses the sink.
 #[test]
 fn a_sink_that_has_failed_calls_nothing_again() {
     // resolving its path is call 0, creating it call 1

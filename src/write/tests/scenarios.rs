@@ -17,11 +17,12 @@ pub fn path() -> &'static Path {
     Path::new(NAME)
 }
 
-/// The samples of a file: the number of the writer of each. `None` if there is no file.
+/// The samples of a file. Each sample is the number of the writer that wrote it. `None` if the file
+/// does not exist.
 pub type Contents = Option<Vec<u32>>;
 
-/// A sequence of steps. Each commit of a step is given by its number of samples, which are all of
-/// one writer.
+/// A sequence of steps. Each commit of a step is given by its number of samples, which all come
+/// from one writer.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: &'static str,
@@ -266,7 +267,7 @@ fn numbers(columns: &[ColumnBuffer], count: u32) -> std::result::Result<Vec<u32>
     (0..count).map(number).collect()
 }
 
-/// Checks that the file can be appended to, and is intact then.
+/// Checks that the file can be appended to, and is intact afterwards.
 pub fn check_append(file: &[u8], what: &str) {
     let disk = Simulated::default().with(path(), file);
     let options = WriterOptions::new().profile(Profile::Raw).discard_tail(true);

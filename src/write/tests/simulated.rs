@@ -64,7 +64,7 @@ impl Op {
 /// How the disk misbehaves.
 #[derive(Clone, Copy, Debug)]
 pub struct Faults {
-    /// The maximum bytes that a write accepts.
+    /// The maximum number of bytes that a write accepts.
     pub accept: usize,
     /// Whether every third write is interrupted.
     pub interrupts: bool,

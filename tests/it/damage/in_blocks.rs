@@ -68,7 +68,7 @@ impl FlippedChunk<'_> {
     }
 
     /// Checks that a reader returns the samples that are not lost and refuses the others. Reads the
-    /// neighbours of lost samples, and some more.
+    /// neighbors of lost samples, and some more.
     fn check_reads(&self, reader: &Reader, salt: u64) {
         let (column, samples) = (self.chunk.location.column, self.chunk.location.samples.clone());
         let is_lost = |i: u64| self.lost.binary_search(&i).is_ok();

@@ -31,7 +31,7 @@ fn stream_bytes(batches: &[RecordBatch], compression: Option<CompressionType>) -
 }
 
 #[test]
-fn files_and_streams_are_recognised_by_their_bytes() {
+fn files_and_streams_are_recognized_by_their_bytes() {
     let folder = Folder::new();
     let (input, output) = (folder.path("input"), folder.path("out.tsl"));
     for compression in [None, Some(CompressionType::LZ4_FRAME), Some(CompressionType::ZSTD)] {

@@ -79,7 +79,7 @@ fn change_region(file: &mut [u8], all: &[Region], random: &mut Random) {
     if !random.one_in(8) {
         match region.kind {
             RegionKind::Chunk => repeat_chunk(file, all, region),
-            RegionKind::Header => repeat_schema(file, all),
+            RegionKind::FileHeader => repeat_schema(file, all),
             _ => {}
         }
     }

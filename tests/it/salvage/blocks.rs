@@ -176,7 +176,7 @@ fn all_samples_left_of_a_chunk_are_valid_if_salvage_decodes() {
     assert_eq!(lost(&file, true), [(0, 399)]);
 }
 
-/// Empty samples have no byte in a block, so they are not lost with their neighbours.
+/// Empty samples have no byte in a block, so they are not lost with their neighbors.
 #[test]
 fn empty_samples_between_lost_ones_are_not_lost() {
     let lengths: Vec<u32> = (0..600).map(|i| if i % 3 == 1 { 0 } else { 60 }).collect();

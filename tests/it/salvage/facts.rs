@@ -13,7 +13,7 @@ use tensilo_testing::Random;
 fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
     let (table, file) = FilePlan::arbitrary(&mut Random(1)).write("");
     let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new().decode(true)).expect("a whole file");
-    assert!(salvaged.losses.is_empty() && salvaged.header_is_intact && salvaged.end_is_known);
+    assert!(salvaged.losses.is_empty() && salvaged.file_header_is_intact && salvaged.end_is_known);
     assert_eq!(salvaged.committed_samples, Some(table.sample_count as u64));
     let reader = Reader::from_bytes(file.to_vec()).expect("a whole file");
     for (column, salvaged) in reader.columns().zip(salvaged.reader.columns()) {
@@ -34,7 +34,7 @@ fn a_file_that_was_partly_overwritten_by_another_is_still_itself() {
     mixed[header.end..file.len()].copy_from_slice(&file[header.end..]);
     let salvaged = salvage_file(&mixed);
     assert_eq!(salvaged.reader.file_id(), Reader::from_bytes(file.to_vec()).expect("a file").file_id());
-    assert!(salvaged.losses.is_empty() && !salvaged.header_is_intact && salvaged.end_is_known);
+    assert!(salvaged.losses.is_empty() && !salvaged.file_header_is_intact && salvaged.end_is_known);
     assert_eq!(salvaged.reader.sample_count(), 100);
     mixed[..header.end].fill(0);
     let salvaged = salvage_file(&mixed);

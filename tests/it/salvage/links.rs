@@ -203,7 +203,7 @@ fn no_chunk_of_a_twin_with_a_common_start_is_returned_without_a_report() {
 
 /// One chunk in the middle, about which header, index and end say nothing.
 #[test]
-fn only_the_chunk_that_both_neighbours_contradict_is_lost() {
+fn only_the_chunk_that_both_neighbors_contradict_is_lost() {
     let (mut file, twin) = (file_of(&[1; CHUNKS], &[]), file_of(&[2; CHUNKS], &[]));
     let locations = chunks(&file);
     let location = locations[2].bytes.clone();

@@ -355,7 +355,7 @@ fn a_damaged_index_is_restored_from_the_chunks() {
     };
     let salvaged = erased(multiples(2.0));
     assert_eq!((lost(&salvaged), unconfirmed(&salvaged)), (vec![], vec![]));
-    let salvaged = erased(with_stale_chunk()); // its neighbours contradict it
+    let salvaged = erased(with_stale_chunk()); // its neighbors contradict it
     assert_eq!((lost(&salvaged), unconfirmed(&salvaged)), (vec![(64, 128)], vec![(0, 64), (128, 256)]));
     // a page of the old file
     let (old, mut new) = (multiples(1.0), multiples(2.0));

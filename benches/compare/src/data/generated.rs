@@ -10,7 +10,7 @@
 //! * `posterior`: a bell around a pitch that walks randomly through 360 bins, with random width and
 //!   height in each frame, over a small random floor. Every tenth sample is unvoiced and has only
 //!   the floor.
-//! * `embeddings`: independent normal values, each sample normalised to length 1.
+//! * `embeddings`: independent normal values, each sample normalized to length 1.
 //! * `weights`: independent normal values. Each row has its own deviation, between 0.01 and 0.05.
 
 use super::Dataset;
@@ -31,7 +31,7 @@ pub fn embeddings() -> Result<Dataset> {
         let length = sample.iter().map(|value| value * value).sum::<f32>().sqrt();
         values.extend(sample.iter().map(|value| bf16::from_f32(value / length)));
     }
-    Dataset::new("embeddings", &[384], values, "generated: normalised Gaussian vectors".to_owned())
+    Dataset::new("embeddings", &[384], values, "generated: normalized Gaussian vectors".to_owned())
 }
 
 pub fn weights() -> Result<Dataset> {

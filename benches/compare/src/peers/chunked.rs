@@ -1,7 +1,7 @@
 //! A container for codecs that have none: tables of the column, if the codec has any, chunks of
 //! whole samples, and the end of each chunk.
 //!
-//! It favours the codec. It costs as little as possible: 8 bytes per chunk, no checksums. Its
+//! It favors the codec. It costs as little as possible: 8 bytes per chunk, no checksums. Its
 //! reader does what tensilo's does: it caches the last decoded chunk, decodes directly into the
 //! destination, and decodes a chunk once for all samples of a request.
 

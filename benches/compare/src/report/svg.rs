@@ -15,7 +15,7 @@ const CHARACTER: f64 = 6.5;
 /// The height of a line of 11 px.
 const LINE: f64 = 13.0;
 
-/// Has colours for light and dark backgrounds, because the image has none.
+/// Has colors for light and dark backgrounds, because the image has none.
 const STYLE: &str = "\
 text{font:11px system-ui,-apple-system,'Segoe UI',Helvetica,Arial,sans-serif;fill:#3d4450}\
 .title{font-size:17px;font-weight:600;fill:#1b1f24}.panel{font-size:13px;font-weight:600;fill:#1b1f24}\

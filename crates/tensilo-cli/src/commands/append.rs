@@ -1,7 +1,7 @@
 //! `tensilo append`: appends the samples of other files to a file or a dataset.
 //!
-//! A file grows in place. If anything fails before the commit, the library restores it to the last
-//! byte, so after a signal the process has a minute to do that instead of two seconds. A dataset
+//! A file grows in place. If anything fails before the commit, the library restores it byte for
+//! byte. So after a signal, the process has a minute for that instead of two seconds. A dataset
 //! gets new data files in a new version; the old version stays. Objects are never appended to.
 
 use super::dataset::{DatasetSize, require_manifest, set_time};
@@ -30,17 +30,17 @@ Examples:
   tensilo append train/ day-4.parquet --shard-bytes 1GiB
       add files to a dataset, in a new version
 
-Inputs have the formats of \"tensilo convert\": Parquet, Arrow IPC, NumPy (.npy,
-.npz), safetensors, WebDataset (.tar, .tar.gz), TFRecord, JSON (.jsonl, .json),
-Megatron (.idx) and tensilo; see \"tensilo convert --help\".
+Inputs may be in any format that \"tensilo convert\" reads: Parquet, Arrow IPC,
+NumPy (.npy, .npz), safetensors, WebDataset (.tar, .tar.gz), TFRecord, JSON
+(.jsonl, .json), Megatron (.idx) and tensilo; see \"tensilo convert --help\".
 
 They must have the columns of the file: the same names, types and shapes, in any
 order. All differences are listed. A nullable column may be missing or have the
-type null; its samples are then null. Columns that were rounded when the file
-was made are rounded again.
+type null; its samples are then null. If a column was rounded when
+the file was made, its new values are rounded too.
 
 The samples appear together, once all are written. If anything fails before
-that, the file is restored to the last byte. If the process is killed, the bytes
+that, the file is restored byte for byte. If the process is killed, the bytes
 written so far stay after the last commit, and the next append refuses the file:
 \"tensilo salvage\" recovers them, --discard-tail cuts them off.
 
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &AppendArgs, quiet: bool) -> Outcome {
     }
     if Address::is_url_path(&args.file) {
         return refused(
-            "an object cannot be appended to, but a dataset can: create one by \"tensilo convert\" with --shard-bytes",
+            "an object cannot be appended to, but a dataset can: create one with \"tensilo convert --shard-bytes\"",
         );
     }
     if args.shard_bytes.is_some() {

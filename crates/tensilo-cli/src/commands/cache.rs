@@ -28,9 +28,9 @@ Examples:
 
 Without TENSILO_CACHE nothing is cached. TENSILO_CACHE_BYTES defaults to 16GiB;
 beyond it, the least recently used entries are removed. An entry holds up to
-1 MiB of an object. All processes of a machine share the folder, and only one
-of them fetches an entry. Every entry is checked when it is read, and fetched
-again if it is damaged.
+1 MiB of an object. All processes on a machine share the folder, and each entry
+is fetched by only one of them. Every entry is checked when it is read, and
+fetched again if it is damaged.
 
 JSON of \"stat\", schema tensilo.cache/1 (members may be added; those named here
 stay):
@@ -52,7 +52,7 @@ pub(crate) struct CacheArgs {
 enum CacheCommand {
     /// Show the number and size of cached entries
     Stat(StatArgs),
-    /// Remove all entries; processes that use the cache continue
+    /// Remove all entries; processes that use the cache keep running
     Clear(LocationArgs),
 }
 

@@ -1,11 +1,12 @@
-//! `tensilo convert`: converts files of other formats to a tensilo file, or to a dataset of many.
+//! `tensilo convert`: converts files of other formats to a tensilo file, or to a dataset of many
+//! files.
 //!
 //! The library reads, infers shapes and encodes. This module maps the options, shows progress and
 //! prints a summary of columns, inferred shapes and casts. Notes report surprises: samples whose
 //! shape differs from all others, and columns whose elements are not their values.
 //!
 //! If an input turns out to contradict what was inferred, the conversion restarts. A file or an
-//! object allows that, because nothing of it is visible before it is complete; a stream does not.
+//! object allows that, because no part of it is visible until it is complete; a stream does not.
 
 use super::dataset::{DatasetFacts, set_time};
 use crate::failure::{Failure, Outcome, note_columns};
@@ -26,11 +27,11 @@ Examples:
   tensilo convert train.parquet -o train.tsl
       lossless
   tensilo convert 'shards/*.parquet' -o train.tsl --bf16
-      round floats to bf16; the summary lists the errors
+      round floats to bf16; the summary lists the rounding errors
   tensilo convert a.arrow b.arrow -o both.tsl --columns id,mel --cast mel=f16
       two columns of two files, one of them rounded
   zstdcat train.arrows.zst | tensilo convert - -o train.tsl
-      an Arrow stream from the standard input, which may have any format
+      an Arrow stream from standard input; other formats work too
   tensilo convert train.parquet -o train.tsl --profile raw --align 4096
       uncompressed: samples are read without decoding, also with O_DIRECT
   tensilo convert train.tsl -o small.tsl --profile small --columns id,mel
@@ -42,7 +43,7 @@ Examples:
   tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --rename img=image
       mel varies in its first dimension, even if day-1 has only one length
 
-Formats, recognised by content, or by extension if the content is ambiguous:
+Formats, recognized by content, or by extension if the content is ambiguous:
   .parquet                   Parquet
   .arrow, .arrows, .feather  Arrow IPC file or stream
   .npy, .npz                 NumPy: a column for each array; axis 0 is samples
@@ -251,7 +252,7 @@ fn write_columns(schema: &Schema, columns: &[(u64, u64, Option<CastFacts>)], out
     Ok(columns.iter().map(|(raw, _, _)| *raw).fold(0, u64::saturating_add))
 }
 
-/// Returns a line about the size of the output. `destination` says "the file" or "3 files".
+/// Returns a line about the size of the output. `destination` is "the file" or "3 files".
 fn sizes(args: &ConvertArgs, samples: u64, raw: u64, stored: u64, destination: &str) -> String {
     let (path, raw_text, stored_text) = (shown(&args.output), text::bytes(raw), text::bytes(stored));
     let ratio = text::ratio(raw, stored);

@@ -23,13 +23,13 @@ use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, Garbage, WindowS
 const DATASET: &str = "\
 Examples:
   tensilo convert 'shards/*.parquet' -o train/ --shard-bytes 1GiB
-      create a dataset by a conversion
+      create a dataset by converting files
   tensilo dataset create train/
       create a dataset from the *.tsl files in a folder
   tensilo dataset add train/ train/new/*.tsl
       append the samples of files in the folder
   tensilo dataset add-columns train/ train/labels/*.tsl
-      add columns from files in the folder, one for each group of samples
+      add columns from files in the folder, one file for each group
   tensilo dataset rename-column train/ emb embedding
   tensilo dataset drop-column train/ draft
       no data is written; older versions keep the column
@@ -64,7 +64,7 @@ A group is a range of consecutive samples with the files that hold their
 columns: one file at first. The file with the new columns must have as many
 samples as the group; \"tensilo inspect\" shows the number of samples of a file.";
 
-const SET_ORDER: &str = "\
+const SET_WINDOW_SIZES: &str = "\
 Example:
   tensilo dataset set-window-sizes train/ --run 64 --window 1024
       shuffle runs of 64 consecutive samples, then the samples within each
@@ -77,8 +77,8 @@ const REPACK: &str = "\
 Example:
   tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
 
-Samples keep their numbers, so training resumes with the same batches, and
-values stay the same bit for bit. Dropped columns are not copied. The previous
+Samples keep their indices, so training resumes with the same batches. Values
+stay identical bit for bit. Dropped columns are not copied. The previous
 version stays until \"tensilo dataset gc DIR --keep 1\" removes it.";
 
 const GC: &str = "\
@@ -86,10 +86,11 @@ Examples:
   tensilo dataset gc train/ --keep 1 --dry-run   list what would be removed
   tensilo dataset gc train/                      remove leftovers only
 
-Removes all versions but the newest N, the data files that only those list, and
-leftovers of killed programs in DIR/data and DIR/manifest. Files that a running
-program may still publish stay. Programs that read a removed version get errors,
-and training cannot resume from a state of that version.";
+Keeps the newest N versions. Removes older versions, data files that only the
+removed versions list, and leftovers of killed programs in DIR/data and
+DIR/manifest. Keeps files that a running program may still publish. Programs
+that read a removed version get errors, and training cannot resume from a state
+of that version.";
 
 /// The arguments of `tensilo dataset`.
 #[derive(Args, Debug)]
@@ -146,7 +147,7 @@ enum DatasetCommand {
         name: String,
     },
     /// Set the default sizes of runs and windows for shuffling
-    #[command(after_help = SET_ORDER)]
+    #[command(after_help = SET_WINDOW_SIZES)]
     SetWindowSizes {
         /// The folder of the dataset
         folder: PathBuf,
@@ -431,7 +432,8 @@ pub(crate) struct DatasetFacts {
 }
 
 impl DatasetFacts {
-    /// Opens all files and adds up their facts. Samples of a column that a group lacks are null.
+    /// Opens all files and adds up their facts. If a group lacks a column, its samples count as
+    /// null there.
     pub(crate) fn of(dataset: &Dataset, quiet: bool) -> Outcome<Self> {
         let mut facts = Self {
             size: DatasetSize::of(dataset)?,

@@ -1,9 +1,9 @@
 //! `tensilo export`: writes columns of a file or a dataset to a file of another format.
 //!
-//! The core writes Parquet and Arrow, and loses nothing. `tensilo-convert` writes the other
-//! formats, and refuses what they cannot express. All take a [`Table`]: a file, a whole dataset, or
-//! one group of a dataset, whose missing columns are null. So a dataset can become a folder of
-//! files, one for each group of samples.
+//! The core writes Parquet and Arrow without loss. `tensilo-convert` writes the other formats, and
+//! refuses what they cannot express. All take a [`Table`]: a file, a whole dataset, or one group of
+//! a dataset, whose missing columns are null. So a dataset can become a folder of files, one for
+//! each group of samples.
 
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, open};
@@ -250,7 +250,7 @@ fn export_groups(
     progress: &Progress,
 ) -> Outcome {
     let is_object = Address::is_url_path(&args.output);
-    // the system finds no file at the path of a file that ends with a slash
+    // the system does not find a file if its path ends with a slash
     if args.output.components().as_path().is_file() {
         let path = display_path(&args.output);
         return Err(Failure::Usage(format!("{path}: this is a file; an export to several files needs a folder")));

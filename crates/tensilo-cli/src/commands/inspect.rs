@@ -2,7 +2,7 @@
 //! dataset.
 //!
 //! The facts of a file come from its footer and its index; no chunk is decoded. To estimate the
-//! cost of one cold sample of a column in blocks, the block indices of a few chunks are read,
+//! cost of one cold sample of a column in blocks, the block indexes of a few chunks are read,
 //! however large the file is. `--explain` decodes one chunk of each column, and encodes it in every
 //! way that a profile would try.
 //!
@@ -45,7 +45,7 @@ cached: the bytes of its block and of the block index of its chunk; without
 blocks, all bytes of the chunk. \"amplification\" is that cost divided by the
 average stored bytes of a sample.
 
---explain analyses one chunk of each column: the bits per element in each plane
+--explain analyzes one chunk of each column: the bits per element in each plane
 or tier, the size in every encoding, and the choice of each profile with its
 reason. Elements of text and bytes are single bytes; nulls and extents are not
 counted. --regret also encodes the chunk in all combinations, and prints by how
@@ -336,7 +336,7 @@ fn columns_table(args: &InspectArgs, reader: &Reader) -> Table {
     table
 }
 
-/// Returns the average, with a decimal unless it is an integer.
+/// Returns the average, with one decimal place unless it is an integer.
 fn samples_per_chunk(samples: u64, chunks: u64) -> String {
     match (samples.checked_div(chunks), samples.checked_rem(chunks)) {
         (Some(each), Some(0)) => each.to_string(),
@@ -355,25 +355,24 @@ fn write_metadata(output: &mut impl Write, owner: &str, metadata: &Metadata) -> 
     metadata.iter().try_for_each(line)
 }
 
-/// The maximum number of chunks of a column whose block indices are read.
+/// The maximum number of chunks of a column whose block indexes are read.
 const SAMPLED_CHUNKS: u64 = 8;
 
 /// The average cost of one random sample of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct SampleCost {
-    /// The decoded bytes of a block; `None` if no chunk is in blocks.
+    /// The decoded size of a block in bytes; `None` if no chunk is in blocks.
     block_bytes: Option<u64>,
-    /// The bytes that are read once for each chunk.
+    /// The number of bytes that are read once for each chunk.
     block_index_bytes: u64,
-    /// The bytes that are read for the first sample of a chunk.
+    /// The number of bytes that are read for the first sample of a chunk.
     cold_read_bytes: u64,
-    /// `cold_read_bytes` divided by the stored bytes of a sample; `None` if samples are stored in 0
-    /// bytes.
+    /// `cold_read_bytes` divided by the stored size of a sample; `None` if that is 0.
     read_amplification: Option<f64>,
 }
 
 impl SampleCost {
-    /// Returns the cost for a column. Reads the block indices of some chunks, and skips damaged
+    /// Returns the cost for a column. Reads the block indexes of a few chunks, and skips damaged
     /// ones.
     fn of(column: &Column) -> Self {
         let facts = column.facts();
@@ -391,7 +390,7 @@ impl SampleCost {
     }
 }
 
-/// Sums over some chunks. Read bytes are weighted by the samples of the chunk.
+/// Sums over the sampled chunks. Read bytes are weighted by the samples of the chunk.
 #[derive(Default)]
 struct Sums {
     samples: u64,
@@ -409,7 +408,7 @@ impl Sums {
             // the first, the last, and others at equal distances
             let last = u128::from(facts.chunk_count.saturating_sub(1));
             let chunk = (u128::from(number) * last).checked_div(u128::from(count.saturating_sub(1))).unwrap_or(0);
-            let _ = sums.add(column, u64::try_from(chunk).unwrap_or(0)); // at most the last
+            let _ = sums.add(column, u64::try_from(chunk).unwrap_or(0)); // no overflow: at most `last`
         }
         sums
     }
@@ -424,7 +423,7 @@ impl Sums {
         // no overflow: below 2^67 for 8 chunks
         self.cold_bytes += u128::from(samples) * u128::from(cold.bytes());
         for block in blocks.iter().flat_map(|ChunkBlocks { blocks, .. }| blocks) {
-            self.blocks += 1; // no overflow: each block takes memory
+            self.blocks += 1; // no overflow: all blocks are in memory
             self.raw_bytes = self.raw_bytes.saturating_add(block.raw_bytes);
         }
         Ok(())
@@ -435,7 +434,7 @@ impl Sums {
     }
 }
 
-/// Returns the average bytes of a chunk with its header.
+/// Returns the average size in bytes of a chunk with its header.
 fn whole_chunk_bytes(facts: &ColumnFacts) -> u64 {
     const HEADER_BYTES: u64 = 64;
     match facts.stored_bytes.checked_div(facts.chunk_count) {

@@ -1,13 +1,13 @@
 //! `tensilo salvage`: lists the losses of a damaged file or dataset, and writes the rest to a new
 //! one.
 //!
-//! The core finds every intact chunk, even without header, index or footer. Samples that a column
-//! has lost become nulls in that column, so that all samples keep their numbers. Chunks that
+//! The core finds every intact chunk, even without a header, an index or a footer. Samples that a
+//! column has lost become nulls in that column, so that all samples keep their numbers. Chunks that
 //! neither an index nor a footer confirms are copied and listed as unconfirmed.
 //!
 //! A report has two forms, JSON and text. Both come from a [`SalvageReport`] for a file, and from
-//! [`FileLosses`] for a dataset, whose files are salvaged individually. Samples are then counted
-//! over the whole dataset.
+//! [`FileLosses`] for a dataset, whose files are salvaged individually. Sample numbers then refer
+//! to the whole dataset.
 
 use super::dataset::{DatasetSize, dataset_id, set_time, summary};
 use crate::failure::{Exit, Failure, Outcome, verdict};
@@ -37,9 +37,9 @@ Examples:
 Finds every intact chunk, even if header, index, footers or trailers are
 damaged, cut off or missing, or the writer was killed. Chunks are copied
 unchanged. A damaged chunk in blocks loses only the samples of its damaged
-blocks, if its block index is intact. If the header and all footers are lost,
-nothing can be salvaged, because the columns are unknown. BROKEN.tsl is never
-changed.
+blocks, if its block index is intact. If the file header and all footers are
+lost, nothing can be salvaged, because the columns are unknown. BROKEN.tsl is
+never changed.
 
 If index and footer are damaged too, nothing proves that a chunk does not come
 from an older file. Its samples are copied, and listed as unconfirmed; OUT.tsl
@@ -59,9 +59,9 @@ the end; the output is complete nevertheless.
 
 JSON, schema tensilo.salvage/1 (members may be added; those named here stay):
   schema, ok, file_bytes, sample_count
-  header_is_intact   if false, the schema comes from a footer
-  committed_samples  up to the last commit with an intact footer, or null
-  end_is_known       if false, there may have been more samples at the end
+  file_header_is_intact  if false, the schema comes from a footer
+  committed_samples      up to the last commit with an intact footer, or null
+  end_is_known           if false, there may have been more samples at the end
   columns: [{ name, chunk_count, stored_bytes, lost_count,
     lost     [[first, end], ...] sample numbers, end excluded
     unconfirmed_count, unconfirmed  the same for unconfirmed samples }]
@@ -180,7 +180,7 @@ impl<K> SalvageReport<'_, K> {
             "ok": self.is_whole(),
             "file_bytes": reader.file_bytes(),
             "sample_count": reader.sample_count(),
-            "header_is_intact": self.salvaged.header_is_intact,
+            "file_header_is_intact": self.salvaged.file_header_is_intact,
             "committed_samples": self.salvaged.committed_samples,
             "end_is_known": self.salvaged.end_is_known,
             "columns": columns.collect::<Vec<_>>(),
@@ -214,11 +214,11 @@ impl<K> SalvageReport<'_, K> {
     }
 
     fn remarks(&self) -> Vec<String> {
-        let Salvaged { reader, losses, unconfirmed, header_is_intact, committed_samples, end_is_known, .. } =
+        let Salvaged { reader, losses, unconfirmed, file_header_is_intact, committed_samples, end_is_known, .. } =
             self.salvaged;
         let mut remarks = Vec::new();
-        if !header_is_intact {
-            remarks.push("the header is damaged; the columns come from a footer".to_owned());
+        if !file_header_is_intact {
+            remarks.push("the file header is damaged; the columns come from a footer".to_owned());
         }
         match committed_samples {
             None => remarks.push("no footer is intact".to_owned()),
@@ -313,9 +313,9 @@ pub(crate) struct ColumnLosses {
     name: String,
     /// The number in the dataset.
     pub(crate) number: usize,
-    /// By sample numbers of the dataset.
+    /// In sample numbers of the dataset.
     pub(crate) lost: Vec<Range<u64>>,
-    /// By sample numbers of the dataset.
+    /// In sample numbers of the dataset.
     unconfirmed: Vec<Range<u64>>,
 }
 

@@ -34,8 +34,8 @@ Exits with 1 if anything is damaged, and with 5 if all samples of the last
 commit are intact, but a writer is still running or was stopped. Also checks
 files that are too damaged to be opened.
 
-In a chunk of blocks, only the damaged blocks are listed, with the samples that
-have a byte in them, unless the block index is damaged too.
+If a chunk is divided into blocks and its block index is intact, only the
+damaged blocks are listed, with the samples that have a byte in one of them.
 
 JSON, schema tensilo.verify/1 (members may be added; those named here stay):
   schema, ok, file_bytes, chunk_count, sample_count
@@ -44,7 +44,7 @@ JSON, schema tensilo.verify/1 (members may be added; those named here stay):
     kind     damaged; or uncommitted: bytes that an append has not committed;
              or unfinished: the last commit is intact, but the writer has not
              written the final one
-    region   header, chunk, index page, ...; null if unknown
+    region   file header, chunk, index page, ...; null if unknown
     column   the column of the chunk or index, or null
     samples  [first, end] of lost or doubtful samples, end excluded, or null;
              empty samples between damaged blocks are not lost
@@ -66,7 +66,7 @@ pub(crate) struct VerifyArgs {
     /// Also decode every chunk and check its content
     #[arg(long)]
     deep: bool,
-    /// Threads that check; the report does not depend on them [default: all cores]
+    /// Number of threads; the report does not depend on it [default: all cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
@@ -77,7 +77,7 @@ impl VerifyArgs {
     }
 }
 
-/// Verifies a file or a dataset, and prints every damage.
+/// Verifies a file or a dataset, and prints all findings.
 pub(crate) fn run(args: &VerifyArgs, quiet: bool) -> Outcome<Exit> {
     if open::is_dataset(&args.file) {
         let files = Dataset::files_without_manifest(&args.file);
@@ -135,8 +135,8 @@ fn damage_object(damage: &Damage) -> Value {
     })
 }
 
-/// Writes the report. With `deep`, chunks were decoded, so the damages include those that need a
-/// damaged table.
+/// Writes the report. With `deep`, chunks were decoded, so the findings include the chunks that
+/// need a damaged table.
 fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl Write) -> io::Result<()> {
     for damage in &report.damages {
         writeln!(output, "{}", damage_line(damage))?;
@@ -169,7 +169,7 @@ fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl 
 /// manifest lists.
 type FileResult = Result<VerifyReport, String>;
 
-/// Verifies all files that a manifest lists, and prints every damage.
+/// Verifies all files that a manifest lists, and prints all findings.
 fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
     let mut report = DatasetReport::new(args, quiet);
     match dataset.check_lineage() {
@@ -191,7 +191,7 @@ fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<
     report.finish(Some(dataset.version()), dataset.sample_count())
 }
 
-/// Verifies independent files, and prints every damage. They may have different columns, or be too
+/// Verifies independent files, and prints all findings. They may have different columns, or be too
 /// damaged to be opened.
 fn verify_files(args: &VerifyArgs, files: Vec<PathBuf>, quiet: bool) -> Outcome<Exit> {
     let mut report = DatasetReport::new(args, quiet);

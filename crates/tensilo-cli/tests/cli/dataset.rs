@@ -463,9 +463,9 @@ fn an_output_that_is_a_file_of_the_dataset_is_refused() {
     refused("b.tsl", "itself");
     // the files of a manifest, existing or not
     for name in ["0000000001.json", "0000000002.json", "pages/new.arrow"] {
-        refused(&format!("manifest/{name}"), "in the manifest");
+        refused(&format!("manifest/{name}"), "in the folder of the manifest");
     }
-    folder.fails("map . --svg manifest/0000000001.svg", 2, "in the manifest");
+    folder.fails("map . --svg manifest/0000000001.svg", 2, "in the folder of the manifest");
     folder.done("get . -c t -i 0 --force -o new.json");
 }
 

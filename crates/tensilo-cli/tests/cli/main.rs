@@ -169,7 +169,7 @@ fn has(text: &str, needles: &[&str]) {
 
 fn program() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_tensilo"));
-    // `CI` would turn colours on
+    // `CI` would turn colors on
     for name in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE", "CI"] {
         command.env_remove(name);
     }

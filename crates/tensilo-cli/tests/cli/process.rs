@@ -142,7 +142,7 @@ fn an_output_that_cannot_be_written_exits_with_3() {
 }
 
 #[test]
-fn nothing_is_coloured_in_a_pipe() {
+fn nothing_is_colored_in_a_pipe() {
     let folder = folder_of(&["a.tsl"]);
     for line in [
         "inspect a.tsl",
@@ -157,12 +157,12 @@ fn nothing_is_coloured_in_a_pipe() {
         let run = folder.run(line);
         assert!(!run.stdout.contains(&0x1B) && !run.stderr.contains('\u{1b}'), "{run:?}");
     }
-    let coloured = |variables: &[(&str, &str)]| {
+    let colored = |variables: &[(&str, &str)]| {
         let output = program().arg("--wrong").envs(variables.iter().copied()).output().unwrap();
         !output.stderr.is_empty() && output.stderr.contains(&0x1B)
     };
-    assert!(!coloured(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
-    assert!(coloured(&[("CLICOLOR_FORCE", "1")]), "otherwise this test proves nothing");
+    assert!(!colored(&[("CLICOLOR_FORCE", "1"), ("NO_COLOR", "1")]));
+    assert!(colored(&[("CLICOLOR_FORCE", "1")]), "otherwise this test proves nothing");
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn tables_in_a_pipe_are_neither_wrapped_nor_cut() {
     }
 }
 
-/// Output on a terminal: colours, widths and progress.
+/// Output on a terminal: colors, widths and progress.
 #[cfg(target_os = "linux")]
 mod terminal {
     use super::super::{CommandLine, Folder, folder_of, pseudo_terminal, unfinished_file};

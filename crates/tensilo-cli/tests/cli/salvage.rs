@@ -265,7 +265,7 @@ fn lost_samples_can_be_left_out_and_the_json_document_names_them() {
         ("schema", json!("tensilo.salvage/1")),
         ("ok", json!(false)),
         ("end_is_known", json!(false)),
-        ("header_is_intact", json!(true)),
+        ("file_header_is_intact", json!(true)),
         ("sample_count", json!(100)),
         ("committed_samples", json!(100)),
     ] {

@@ -1,8 +1,8 @@
 //! The exported samples of a table, batch by batch, with the options that select them.
 //!
 //! All formats read through here. A pass decodes chunks in order, reports its progress after each
-//! batch, and stops if the progress function requests it. Formats that store one column after the
-//! other make a pass for each column.
+//! batch, and stops if the progress function requests it. Formats that store one column after
+//! another make a pass for each column.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -30,16 +30,17 @@ impl<'a> TargetOptions<'a> {
     }
 
     /// Sets a function that is called after each batch with the number of samples written. If it
-    /// breaks, the export ends with an error of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
+    /// returns `Break`, the export ends with an error of kind
+    /// [`Cancelled`](tensilo::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
     }
 }
 
-/// The approximate bytes of a batch, unless a chunk has more.
+/// The approximate size of a batch in bytes, unless a chunk is larger.
 const BATCH_BYTES: u64 = 2 << 20;
-/// The maximum samples of a batch, regardless of their size.
+/// The maximum number of samples in a batch, regardless of their size.
 const MAX_BATCH_SAMPLES: u64 = 1 << 16;
 
 /// The exported columns of a table.
@@ -99,7 +100,7 @@ impl<'a, T: Table> TableExport<'a, T> {
         self.pass(self.numbers.clone(), 1, 0, each)
     }
 
-    /// Calls `each` with all samples of one column, one of several passes over all columns.
+    /// Calls `each` with all samples of one column, as one of several passes.
     pub(super) fn for_each_in_column(
         &mut self,
         column: usize,
@@ -166,7 +167,7 @@ impl PartPass {
                 cursor.range_into(self.next..end, buffer)?;
             }
         }
-        // they are in memory
+        // fits: the samples are in memory
         let count = usize::try_from(end.saturating_sub(self.next)).unwrap_or(usize::MAX);
         self.next = end;
         Ok(count)
@@ -174,7 +175,7 @@ impl PartPass {
 }
 
 /// Returns the end of a batch that begins with sample `start`: the end of its chunk, or, for a
-/// fixed shape, as many samples as fit.
+/// fixed shape, after as many samples as fit.
 fn batch_end(column: &Column, start: u64) -> Result<u64> {
     let schema = column.schema();
     if schema.levels.is_empty() && !schema.shape.is_ragged() && !schema.dtype.is_string() {

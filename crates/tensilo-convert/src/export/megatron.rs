@@ -17,10 +17,10 @@ use tensilo::{ColumnSchema, Error, LogicalType, Result};
 /// Writes a column of tokens as a Megatron indexed dataset: the index (`.idx`) and the tokens
 /// (`.bin`), which have the same name. Returns both sinks.
 ///
-/// Each sample is a document of one sequence. The index is published after the tokens: without it,
-/// they are not a dataset.
+/// Each sample is a document of one sequence. The index is published after the tokens, because
+/// without it, they are not a dataset.
 ///
-/// Refuses columns that do not have one dimension, types that Megatron does not have, and nulls.
+/// Refuses columns that do not have one dimension, types that Megatron does not support, and nulls.
 ///
 /// Cost: the column is decoded once. Memory: a chunk of it. A temporary file takes 4 bytes per
 /// sample.

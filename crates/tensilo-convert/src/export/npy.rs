@@ -44,14 +44,14 @@ pub(super) fn write_archive<T: Table>(
     Ok(())
 }
 
-/// Returns the form of a column whose type NumPy has, or to which it is widened.
+/// Returns the form of a column whose type NumPy supports, directly or after widening.
 fn numpy_form(column: &ColumnSchema) -> Result<ArrayForm> {
     check_numpy(column)?;
     ArrayForm::of(column)
 }
 
-/// Refuses types whose arrays NumPy saves as opaque bytes (`|V1`): a reader could not tell them
-/// apart.
+/// Refuses types whose arrays NumPy saves as opaque bytes (`|V1`), because a reader could not
+/// distinguish them.
 pub(super) fn check_numpy(column: &ColumnSchema) -> Result<()> {
     if !column.dtype.is_small() {
         return Ok(());
@@ -160,7 +160,7 @@ impl ArrayForm {
     }
 }
 
-/// Returns NumPy's name of the type as which elements are written.
+/// Returns NumPy's name for the type in which elements are written.
 fn element_descr(dtype: DType) -> &'static str {
     match dtype {
         DType::Bf16 | DType::F32 => "<f4",
@@ -182,8 +182,8 @@ fn element_descr(dtype: DType) -> &'static str {
 /// Returns the header of a `.npy` file with an array of this type and shape, in version 1.0 of the
 /// format: the bytes that NumPy writes.
 ///
-/// Little-endian elements in C order follow. NumPy does not have bf16, whose elements are written
-/// as f32. Elements of other types that NumPy does not have are written as u8.
+/// Little-endian elements in C order follow. NumPy does not support bf16, whose elements are
+/// written as f32. Elements of other unsupported types are written as u8.
 pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     const ALIGNMENT: usize = 64;
     const PREAMBLE_BYTES: usize = 10;
@@ -199,7 +199,7 @@ pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     text.extend(std::iter::repeat_n(' ', ALIGNMENT - length % ALIGNMENT));
     text.push('\n');
     let mut header = b"\x93NUMPY\x01\x00".to_vec();
-    // with rank 17 the header has fewer than 1,024 bytes
+    // even with rank 17, the header has fewer than 1,024 bytes
     header.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
     header.extend(text.into_bytes());
     header
@@ -208,7 +208,7 @@ pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
 /// Writes elements, given in memory order, in little-endian order.
 pub(super) fn write_elements(dtype: DType, bf16: Bf16, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     if dtype == DType::Bf16 && bf16 == Bf16::AsF32 {
-        // exact: f32 has all values of bf16, and a NaN keeps its bits
+        // exact: f32 represents all values of bf16, and a NaN keeps its bits
         let widened = bytes.as_chunks().0.iter().map(|&bits| u32::from(u16::from_ne_bytes(bits)) << 16);
         return widened.map(u32::to_le_bytes).try_for_each(|bytes| out.write_all(&bytes));
     }

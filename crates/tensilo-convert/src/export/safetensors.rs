@@ -58,7 +58,7 @@ fn header(columns: &[&ColumnSchema], sample_count: u64) -> Result<Vec<u8>> {
     }
     let mut text = Value::Object(tensors).to_string().into_bytes();
     text.resize(text.len().next_multiple_of(8), b' ');
-    let length = u64::try_from(text.len()).unwrap_or(u64::MAX); // in memory
+    let length = u64::try_from(text.len()).unwrap_or(u64::MAX); // fits: it is in memory
     Ok([length.to_le_bytes().as_slice(), &text].concat())
 }
 
@@ -86,7 +86,7 @@ fn type_name(column: &ColumnSchema) -> Result<&'static str> {
         DType::F6E3M2 => "F6_E3M2",
         DType::F4E2M1 => "F4",
         DType::Complex64 => "C64",
-        // strings are refused before
+        // strings have already been refused
         other => {
             let message =
                 format!("column {:?}: safetensors has no type {other}; export to .parquet or .arrow", column.name);

@@ -79,8 +79,8 @@ enum FileForm {
 }
 
 impl FileColumn {
-    /// Returns the form of a column. The suffix is its name, with an ending for its type unless it
-    /// already has one.
+    /// Returns the form of a column. The suffix is its name, with an extension for its type unless
+    /// it already has one.
     fn of(column: &ColumnSchema) -> Result<Self> {
         let refused = |what: &str| Err(Error::bad_input(format!("column {:?}: {what}", column.name)));
         if !column.levels.is_empty() || column.is_struct_nulls() {
@@ -129,7 +129,7 @@ impl FileColumn {
             }
             FileForm::Npy => {
                 let varying = self.extents.iter().filter(|extent| **extent == Extent::Varying).count();
-                // they are in memory
+                // fits: the samples are in memory
                 let own = buffer.extents().get(i * varying..(i + 1) * varying).unwrap_or_default();
                 let mut own = own.iter();
                 let extent = |extent: &Extent| match extent {
@@ -167,7 +167,8 @@ fn decimal(dtype: DType, bytes: &[u8]) -> String {
 struct Samples<W: Write> {
     archive: Builder<W>,
     columns: Vec<FileColumn>,
-    /// The keys of the key column. Without one, keys are the numbers of samples, which differ.
+    /// The keys of the key column. Without one, keys are the numbers of samples, which are
+    /// distinct.
     keys: Keys,
     /// The last key.
     last: String,
@@ -188,7 +189,7 @@ impl<W: Write> Samples<W> {
             None => format!("{number:09}"),
             Some((column, Some(buffer))) if !buffer.is_null(i) => {
                 let bytes = sample_bytes(buffer, i, column.dtype, &column.extents);
-                let key = String::from_utf8_lossy(bytes).into_owned(); // a text
+                let key = String::from_utf8_lossy(bytes).into_owned(); // keys are UTF-8
                 let suffixes = files().map(|(column, _)| column.suffix.as_str());
                 let split_from = self.keys.split_from(&key, suffixes);
                 if key == self.last && number > 0 {
@@ -219,8 +220,8 @@ impl<W: Write> Samples<W> {
     }
 }
 
-/// Returns whether programs that unpack an archive write a file with this key below their folder,
-/// under its full name.
+/// Returns whether programs that unpack an archive write a file with this key inside the target
+/// folder, under its full name.
 fn is_safe_path(key: &str) -> bool {
     !key.starts_with('/') && !key.contains('\0') && key.split('/').all(|part| part != "..")
 }
@@ -235,7 +236,7 @@ fn write_file(archive: &mut Builder<impl Write>, path: &str, content: &[u8]) -> 
     header.set_size(u64::try_from(content.len()).unwrap_or(u64::MAX)); // in memory
     let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
     if path.starts_with("./") || folders.split('/').any(|part| part == "." || part.is_empty() && !folders.is_empty()) {
-        // the crate would normalize such a path, which gives another key
+        // the crate would normalize such a path, which would change the key
         let name = [path.as_bytes(), b"\0"].concat();
         let mut long_name = Header::new_gnu();
         long_name.set_entry_type(EntryType::GNULongName);

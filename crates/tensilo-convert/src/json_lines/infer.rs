@@ -48,8 +48,8 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// Updates the type by a value. An error says how the value contradicts earlier ones, after the
-    /// path of the value.
+    /// Updates the type with a value. An error message begins with the path of the value, and says
+    /// how the value contradicts earlier ones.
     pub(super) fn observe(&mut self, value: &Json) -> Result<(), String> {
         match (&mut self.kind, value) {
             (_, Json::Null) => self.nullable = true,
@@ -101,13 +101,14 @@ pub(super) struct Members {
 }
 
 impl Members {
-    /// Updates the members by an object.
+    /// Updates the members with an object.
     fn observe(&mut self, values: &Object) -> Result<(), String> {
         self.observe_each(values, |member, name, value| member.observe(value).map_err(|what| format!(".{name}{what}")))
     }
 
-    /// Updates the members by an object whose members become columns. Only the member is refused if
-    /// its values contradict each other; `reason` adds the position of the object to the message.
+    /// Updates the members with an object whose members become columns. If the values of a member
+    /// contradict each other, only that member is refused; `reason` adds the position of the object
+    /// to the message.
     pub(super) fn observe_columns(&mut self, values: &Object, reason: impl Fn(&str) -> String) -> Result<(), String> {
         self.observe_each(values, |member, name, value| {
             if member.refused.is_none() {
@@ -156,8 +157,8 @@ impl Members {
     }
 }
 
-/// Updates the type by an integer. Integers that do not fit one 64-bit type become floats, if each
-/// equals a float.
+/// Updates the type with an integer. Integers that do not fit one 64-bit type become floats, if
+/// each equals a float.
 fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String> {
     let inexact = Some(integer).filter(|integer| !is_exact_f64(*integer));
     match kind {
@@ -185,7 +186,7 @@ fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String>
     Ok(())
 }
 
-/// Updates the type by a float.
+/// Updates the type with a float.
 fn observe_float(kind: &mut InferredType) -> Result<(), String> {
     match kind {
         InferredType::Integer(IntegerRange { inexact: Some(integer), .. }) => {
@@ -256,7 +257,7 @@ mod tests {
         assert_eq!(field(&["1", "18446744073709551615"]), Ok(DataType::UInt64));
         assert_eq!(field(&["18446744073709551615", "1"]), Ok(DataType::UInt64));
         assert_eq!(field(&["1", "0.5", "9007199254740992"]), Ok(DataType::Float64));
-        // equal to floats although beyond 2^53
+        // equal to floats, although beyond 2^53
         assert_eq!(field(&["9007199254740994", "0.5"]), Ok(DataType::Float64));
         assert_eq!(field(&["-1", "9223372036854775808"]), Ok(DataType::Float64));
         assert_eq!(field(&["1", "18446744073709551616"]), Ok(DataType::Float64));

@@ -1,9 +1,10 @@
-//! The objects of a file, in two passes: the first finds the types of members, the second makes
+//! The objects of a file, in two passes: the first infers the types of members, the second builds
 //! arrays.
 //!
-//! The parser reads one object at a time, so a file in one array needs no more memory than a file
-//! of lines. Arrow arrays are dense, though: an object in a list has a null for each member that
-//! any other object there has. A batch is therefore also bounded in the members of all its objects.
+//! The parser reads one object at a time, so a file that is a single array needs no more memory
+//! than a file of lines. Arrow arrays are dense, though: an object in a list has a null for each
+//! member that any other object there has. A batch is therefore also bounded in the total number of
+//! members of its objects.
 
 use super::infer::Members;
 use super::value::{Json, Object, ParseError, Parser};
@@ -108,7 +109,7 @@ fn record_batch(objects: &[Object], schema: &SchemaRef) -> Result<RecordBatch> {
     batch.map_err(|error| Error::bad_input(error.to_string()))
 }
 
-/// How objects follow one another.
+/// How the objects are arranged in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
     /// Unknown before the first byte.
@@ -204,8 +205,8 @@ impl Objects {
     }
 }
 
-/// The maximum members of all objects in a batch. Arrays are dense: `{}` in a list has a null for
-/// each member that another object there has.
+/// The maximum number of members of all objects in a batch. Arrays are dense: `{}` in a list has a
+/// null for each member that another object there has.
 const MAX_BATCH_MEMBERS: usize = 1 << 28;
 
 /// Returns values as an array of their type. `None` stands for null. `left` is the number of object

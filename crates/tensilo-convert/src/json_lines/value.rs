@@ -3,8 +3,8 @@
 //! `serde_json` reads most of JSON, but not what Python writes beyond it (`NaN`, `Infinity`), and
 //! it silently rounds integers beyond 64 bits. It also needs a whole value in memory before it
 //! parses one, so an array with all objects of a file would have to fit in memory. This parser
-//! reads one value at a time. It keeps every number equal to its text, or returns
-//! [`Json::Refused`], so that the other members of the object can still be read.
+//! reads one value at a time. It preserves every integer exactly, or returns [`Json::Refused`], so
+//! that the other members of the object can still be read.
 
 use crate::stream::MAX_VALUE_BYTES;
 use indexmap::IndexMap;
@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 128;
 /// The maximum number of values in an object. Each takes 32 bytes of memory.
 const MAX_VALUES: u64 = 1 << 27;
 
-/// The members of an object, in order. If names are equal, the last value counts, as in Python.
+/// The members of an object, in order. If names are repeated, the last value counts, as in Python.
 pub(super) type Object = IndexMap<String, Json>;
 
 /// A value.
@@ -72,8 +72,8 @@ impl Json {
         }
     }
 
-    /// Returns a number as a float. The first pass has found that integers among floats equal a
-    /// float.
+    /// Returns a number as a float. The first pass has checked that integers among floats each
+    /// equal an `f64`.
     pub(super) fn as_float(&self) -> Option<f64> {
         match self {
             Self::Float(value) => Some(*value),
@@ -85,7 +85,7 @@ impl Json {
 
 /// Returns whether the integer equals an `f64`.
 pub(super) fn is_exact_f64(integer: i128) -> bool {
-    // no integer here exceeds 2^64, so the way back cannot saturate
+    // no integer here exceeds 2^64, so converting back cannot saturate
     (integer as f64) as i128 == integer
 }
 
@@ -111,7 +111,7 @@ pub(super) struct Parser<R> {
     stream: R,
     /// The number of the current line, from 1.
     pub line: u64,
-    /// The bytes of the current value so far.
+    /// The number of bytes of the current value read so far.
     pub value_bytes: u64,
     /// The number of values in the current value so far, itself included.
     value_count: u64,
@@ -263,7 +263,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Reads a string, or why it cannot be stored.
+    /// Reads a string. Returns the reason if it cannot be stored.
     fn text(&mut self) -> Result<Result<String, String>, ParseError> {
         self.consume(1)?;
         let (mut bytes, mut lone_surrogate) = (Vec::new(), None);
@@ -403,7 +403,7 @@ fn parse_number(text: &str) -> Result<Json, ParseError> {
     {
         return Ok(Json::Integer(integer));
     }
-    let float = text.parse::<f64>().unwrap_or(f64::INFINITY); // Rust's grammar includes this one
+    let float = text.parse::<f64>().unwrap_or(f64::INFINITY); // Rust's grammar includes JSON's
     if float.is_infinite() {
         return Ok(Json::Refused(format!("the number {} is beyond the range of f64", excerpt())));
     }
@@ -440,7 +440,7 @@ mod tests {
     use std::io::BufReader;
 
     fn parsed(text: &str) -> Result<Json, String> {
-        // chunks of few bytes, so that every token is cut somewhere
+        // chunks of a few bytes, so that every token is split somewhere
         let mut parser = Parser::new(BufReader::with_capacity(3, text.as_bytes()));
         let value = parser.value().and_then(|value| {
             parser.skip_whitespace()?;

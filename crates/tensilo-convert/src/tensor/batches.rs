@@ -1,6 +1,6 @@
 //! One pass over the samples of tensors, as record batches.
 //!
-//! A tensor in C order is read front to back. In Fortran order, the first axis is the fastest: the
+//! A tensor in C order is read front to back. In Fortran order, the first axis varies fastest: the
 //! values of one element of a sample lie next to each other for all samples. A batch is then read
 //! element by element and transposed, so batches are larger, which makes the reads longer. Memory
 //! is allocated only for bytes that the file has.
@@ -18,11 +18,11 @@ use tensilo::import::arrow::datatypes::{DataType, SchemaRef};
 use tensilo::source::Source;
 use tensilo::{Error, ErrorKind, Result};
 
-/// The approximate bytes of a batch, which has at least one sample.
+/// The approximate size in bytes of a batch, which has at least one sample.
 const BATCH_BYTES: u64 = 2 << 20;
-/// The same if each element of a batch is read separately.
+/// Like [`BATCH_BYTES`], if each element of a batch is read separately.
 const FORTRAN_BATCH_BYTES: u64 = 32 << 20;
-/// The maximum samples of a batch, regardless of their size.
+/// The maximum number of samples in a batch, regardless of their size.
 const MAX_BATCH_SAMPLES: u64 = 1 << 16;
 
 /// Batches of some columns, in the order of their samples.
@@ -177,7 +177,7 @@ fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<Mutable
     Ok(buffer)
 }
 
-/// Reads samples of a tensor whose first axis is the fastest. The values of an element for
+/// Reads samples of a tensor whose first axis varies fastest. The values of an element for
 /// consecutive samples are contiguous, so each element is one read.
 fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, count: u64) -> Result<MutableBuffer> {
     let width = column.dtype.element_bytes();

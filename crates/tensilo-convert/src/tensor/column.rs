@@ -2,8 +2,8 @@
 //!
 //! The elements lie at an offset of a file, or in a stream of a zip archive, which may be
 //! compressed and has a checksum. A stream is read front to back, and its CRC-32 is compared at the
-//! end. Elements in Fortran order are not read front to back: their checksum is compared before any
-//! is used, and a compressed stream is first decompressed to a temporary file.
+//! end. Elements in Fortran order are not read front to back, so their checksum is compared before
+//! any is used, and a compressed stream is first decompressed to a temporary file.
 
 use crate::element::element_field;
 use crate::stream::read_error;
@@ -27,8 +27,8 @@ pub(crate) struct TensorColumn {
     pub sample_count: u64,
     /// The shape of one sample.
     pub shape: Vec<u32>,
-    /// The bits of an element in the file if elements are packed. Such elements are at an offset,
-    /// in C order.
+    /// The number of bits of an element in the file if elements are packed. Such elements are at an
+    /// offset, in C order.
     pub packed_bits: Option<u32>,
     pub bytes: ColumnBytes,
 }
@@ -36,9 +36,9 @@ pub(crate) struct TensorColumn {
 /// The order of a tensor's elements in a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Order {
-    /// The last axis is the fastest: samples follow one another.
+    /// The last axis varies fastest: samples follow one another.
     C,
-    /// The first axis is the fastest: the values of each element for all samples follow one
+    /// The first axis varies fastest: the values of each element for all samples follow one
     /// another.
     Fortran,
 }
@@ -59,7 +59,7 @@ pub(crate) struct ArchiveStream {
     pub stored_bytes: u64,
     /// Whether it is compressed with DEFLATE.
     pub is_deflated: bool,
-    /// The CRC-32 of its bytes, decompressed.
+    /// The CRC-32 of its decompressed bytes.
     pub crc: u32,
 }
 
@@ -108,12 +108,12 @@ impl TensorColumn {
         self.shape.iter().try_fold(1_u64, |product, &extent| product.checked_mul(extent.into()))
     }
 
-    /// Returns the number of bytes of a sample.
+    /// Returns the size of a sample in bytes.
     pub(crate) fn sample_bytes(&self) -> Option<u64> {
         self.sample_elements()?.checked_mul(self.width())
     }
 
-    /// Returns the number of bytes of all samples, if they are at most 2^63.
+    /// Returns the total size of all samples in bytes, if it is at most 2^63.
     pub(crate) fn byte_count(&self) -> Option<u64> {
         self.sample_bytes()?.checked_mul(self.sample_count).filter(|bytes| *bytes <= 1 << 63)
     }

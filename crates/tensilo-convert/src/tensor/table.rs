@@ -1,9 +1,10 @@
 //! A file of tensors as a source of record batches.
 //!
-//! A tensor that cannot be stored, or whose first axis differs, must not refuse the whole file: the
-//! caller may skip it, and the selection is not known when the file is opened. A tensor that cannot
-//! be stored therefore becomes a refused field, and first axes are compared when a pass over the
-//! selected columns starts. A file of named tensors may also be one sample, see [`FormatOptions`].
+//! A tensor that cannot be stored, or whose first axis differs, must not make the whole file
+//! unusable, because the caller may skip it, and the selection is not known when the file is
+//! opened. A tensor that cannot be stored therefore becomes a refused field, and first axes are
+//! compared when a pass over the selected columns starts. A file of named tensors may also be one
+//! sample, see [`FormatOptions`].
 
 use super::batches::TensorBatches;
 use super::column::TensorColumn;
@@ -14,7 +15,7 @@ use tensilo::import::arrow::datatypes::{Schema, SchemaRef};
 use tensilo::import::{RecordSource, refused_field};
 use tensilo::{Error, ErrorKind, Result};
 
-/// The maximum samples of tensors without elements.
+/// The maximum number of samples of tensors without elements.
 const MAX_EMPTY_SAMPLES: u64 = 1 << 24;
 
 /// Advice about tensors whose first axes differ.
@@ -32,8 +33,8 @@ pub(crate) struct TensorTable {
 impl TensorTable {
     /// Makes a table of named tensors. Refuses a file without tensors.
     ///
-    /// `metadata` belongs to the file. `advice` says how else tensors whose first axes differ can
-    /// be read.
+    /// `metadata` belongs to the file. `advice` suggests another way to read tensors whose first
+    /// axes differ.
     pub(crate) fn new(
         tensors: Vec<(String, Result<TensorColumn>)>,
         metadata: impl IntoIterator<Item = (String, String)>,

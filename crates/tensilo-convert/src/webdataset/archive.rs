@@ -16,9 +16,9 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin};
 use tensilo::{Error, Result, limits};
 
-/// The maximum samples of a batch, regardless of their size.
+/// The maximum number of samples in a batch, regardless of their size.
 const MAX_BATCH_SAMPLES: usize = 1 << 16;
-/// The bytes of each file that the first pass reads: more than most array headers have.
+/// The number of bytes of each file that the first pass reads: more than most array headers need.
 const PREFIX_BYTES: usize = 4 << 10;
 
 /// WebDataset archives.
@@ -84,7 +84,7 @@ fn scan_archive(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
     }
 }
 
-/// Returns the error for a sample with the key of an earlier sample and other files.
+/// Returns the error for a sample with the key of an earlier sample but different files.
 fn split_sample_error(sample: &ArchiveSample, first: u64, second: u64) -> Error {
     const MAX_SHOWN: usize = 8;
     let suffixes: Vec<&str> = sample.files.keys().map(String::as_str).take(MAX_SHOWN).collect();

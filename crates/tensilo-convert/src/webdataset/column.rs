@@ -1,8 +1,8 @@
 //! Columns of the files with one suffix: their types, and arrays of their values.
 //!
-//! As in the WebDataset library, the last part of a suffix tells how a file is decoded: as text, an
-//! integer, a NumPy array, or bytes. The first array of a column fixes its type and number of
-//! dimensions.
+//! As in the WebDataset library, the last part of a suffix determines how a file is decoded: as
+//! text, an integer, a NumPy array, or bytes. The first array of a column fixes its type and number
+//! of dimensions.
 
 use crate::element::{element_array, element_field, swap_bytes};
 use crate::npy::NpyHeader;
@@ -50,7 +50,7 @@ impl SuffixColumn {
     }
 
     /// Checks the first bytes of a file. Fails with the reason if they show that the file cannot be
-    /// stored. `is_whole` says that they are the whole file.
+    /// stored. `is_whole` is set if they are the whole file.
     pub(super) fn check(&self, prefix: &[u8], is_whole: bool) -> std::result::Result<(), String> {
         let found = match self.kind {
             SuffixKind::Text => match str::from_utf8(prefix) {
@@ -70,8 +70,8 @@ impl SuffixColumn {
         found.map_err(|error| error.message().to_owned())
     }
 
-    /// Returns the values of files as an array. `None` is a missing file. An error has the index of
-    /// its file.
+    /// Returns the values of files as an array. `None` is a missing file. An error comes with the
+    /// index of its file.
     pub(super) fn values(&self, files: &[Option<Vec<u8>>]) -> std::result::Result<ArrayRef, (usize, Error)> {
         match (self.kind, self.array) {
             (SuffixKind::Text, _) => {

@@ -19,7 +19,7 @@ use tensilo::{Error, Result};
 const BLOCK: usize = 512;
 const BLOCK_BYTES: u64 = 512;
 
-/// The maximum bytes of a name, or of the PAX records of a member.
+/// The maximum size in bytes of a name, or of the PAX records of a member.
 const MAX_RECORD_BYTES: u64 = 1 << 20;
 
 /// The subject of errors that do not concern a member.
@@ -32,13 +32,13 @@ pub(super) struct Members {
     position: u64,
     /// The offset of the next header.
     next: u64,
-    /// The total bytes of holes in sparse files so far.
+    /// The total size in bytes of the holes in sparse files so far.
     holes: u64,
     /// The subject of errors: the current member.
     what: String,
 }
 
-/// A member that has content, or should have.
+/// A member that has content, or should have it.
 pub(super) struct Member {
     pub path: String,
     form: Form,
@@ -55,7 +55,7 @@ enum Form {
 /// The bytes of a member, or the reason why it cannot be read.
 pub(super) type Content = std::result::Result<Vec<u8>, String>;
 
-/// The facts that preceding members state about a member.
+/// What the preceding members state about a member.
 #[derive(Default)]
 struct ExtendedHeader {
     long_name: Option<Vec<u8>>,
@@ -167,7 +167,7 @@ impl Members {
         }))
     }
 
-    /// Reads the content of the member that was returned last, at most `max_bytes`. Memory is
+    /// Reads the content of the member that was returned last, at most `max_bytes` bytes. Memory is
     /// allocated only for bytes that are present, and for holes.
     pub(super) fn read(&mut self, member: Member, max_bytes: u64) -> Result<Content> {
         let mut bytes = Vec::new();
@@ -252,7 +252,7 @@ impl Members {
         self.next = self.padded_end(bytes).unwrap_or(self.position);
         let mut record = Vec::new();
         self.take(bytes, &mut record)?;
-        // a name ends with a zero
+        // a name ends with a zero byte
         let end = record.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
         record.truncate(end);
         Ok(record)

@@ -30,21 +30,21 @@ pub(super) struct ArchiveSamples {
     members: Members,
     /// The first file of the next sample.
     next: Option<SampleFile>,
-    /// The maximum bytes that are read of each file.
+    /// The maximum number of bytes that are read of each file.
     max_bytes: u64,
     /// The suffixes of the files that are read; `None` for all.
     suffixes: Option<HashSet<String>>,
-    /// The number of files so far without key and suffix.
+    /// The number of files so far without a key and a suffix.
     pub without_suffix: u64,
 }
 
 impl ArchiveSamples {
-    /// Opens an archive, of whose files the first `max_bytes` bytes are read.
+    /// Opens an archive. Only the first `max_bytes` bytes of each file are read.
     pub(super) fn open(file: &FormatFile, max_bytes: u64) -> Result<Self> {
         Ok(Self { members: Members::open(file)?, next: None, max_bytes, suffixes: None, without_suffix: 0 })
     }
 
-    /// Selects the suffixes of the files that are read. Samples do not have the others.
+    /// Selects the suffixes of the files that are read. Samples omit the others.
     pub(super) fn with_suffixes(self, suffixes: HashSet<String>) -> Self {
         Self { suffixes: Some(suffixes), ..self }
     }
@@ -111,7 +111,7 @@ fn add(sample: &mut ArchiveSample, suffix: String, content: Content) -> Result<(
     Ok(())
 }
 
-/// The column of the keys.
+/// The name of the column of keys.
 pub(crate) const KEY: &str = "__key__";
 
 /// Splits a path at the first dot of its last component, into the key of the sample and the suffix
@@ -131,8 +131,8 @@ fn is_metadata(path: &str) -> bool {
     first.len() >= 4 && first.starts_with("__") && first.ends_with("__")
 }
 
-/// The keys so far, as hashes of about 40 bytes each. Among 10^6 keys, two hashes are equal with a
-/// probability of 10^-7. An archive may then be refused without need.
+/// The keys so far, as hashes, in about 40 bytes each. Among 10^6 keys, two hashes are equal with a
+/// probability of 10^-7. In that case, an archive may be refused unnecessarily.
 #[derive(Default)]
 pub(crate) struct Keys {
     seen: HashMap<u64, KeyEntry>,
@@ -147,8 +147,8 @@ struct KeyEntry {
 }
 
 impl Keys {
-    /// Adds the next sample. If an earlier sample has the same key and other suffixes, returns the
-    /// number of that sample: both are parts of a sample whose files were separated.
+    /// Adds the next sample. If an earlier sample has the same key but different suffixes, returns
+    /// the number of that sample: both are parts of a sample whose files were separated.
     ///
     /// Samples with the same key and the same suffixes are complete, and come from archives that
     /// were concatenated.

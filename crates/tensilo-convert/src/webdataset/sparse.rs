@@ -1,13 +1,13 @@
-//! Sparse files of a tar archive: where their data belong, between holes of zeros.
+//! Sparse files of a tar archive: where their data belongs, between holes of zeros.
 //!
 //! GNU tar writes them in four formats. The old one has a table of offsets and lengths in the
 //! header. Versions 0.0 and 0.1 of the POSIX format have it in PAX records, and version 1.0 before
-//! the data. In all of them the chunks of data follow one another, each in whole blocks.
+//! the data. In all of them, the chunks of data follow one another, each in whole blocks.
 //!
 //! A few bytes of an archive can describe a file of many gigabytes, so growth is bounded: see
 //! [`MAX_GROWTH`].
 
-/// The maximum bytes of a table.
+/// The maximum size of a table in bytes.
 pub(super) const MAX_TABLE_BYTES: usize = 16 << 20;
 
 /// A file larger than this is refused if it exceeds `MAX_GROWTH` times its data, about the maximum
@@ -76,7 +76,7 @@ impl HoleTable {
 }
 
 impl SparseMap {
-    /// Makes the map of a file whose data take `stored` bytes in the archive.
+    /// Makes the map of a file whose data takes `stored` bytes in the archive.
     pub(super) fn new(table: &HoleTable, stored: u64) -> Result<Self, String> {
         const BLOCK_BYTES: u64 = 512;
         let (pairs, rest) = table.numbers.as_chunks();
@@ -85,7 +85,7 @@ impl SparseMap {
         }
         let (mut segments, mut end, mut data) = (Vec::new(), 0_u64, 0_u64);
         for &[offset, length] in pairs {
-            // the data of a chunk begin at a block
+            // the data of a chunk begins at a block
             let is_aligned = length == 0 || data.is_multiple_of(BLOCK_BYTES);
             let next = offset.checked_add(length).filter(|next| *next <= table.size);
             let (Some(next), Some(sum)) = (next, data.checked_add(length)) else { return Err(malformed()) };
@@ -118,7 +118,7 @@ pub(super) fn decimal(text: &[u8]) -> Option<u64> {
 }
 
 /// Parses the number in a field of a header: octal digits, or a mark and 64 bits. Returns `None` if
-/// it is malformed, negative or larger.
+/// it is malformed, negative or too large.
 pub(super) fn number(field: &[u8]) -> Option<u64> {
     if let Some((first @ 0x80.., rest)) = field.split_first() {
         let (high_bytes, bits) = rest.split_last_chunk::<8>().or(match rest {

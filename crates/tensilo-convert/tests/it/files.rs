@@ -127,7 +127,7 @@ fn an_index_of_sequences_without_documents_is_refused() {
 }
 
 #[test]
-fn formats_are_recognised_without_a_name() {
+fn formats_are_recognized_without_a_name() {
     let folder = Folder::new();
     let names = [
         "npz/stored.npz",

@@ -1,8 +1,8 @@
 //! The interface to a GPU: memory, streams, events and kernels.
 //!
 //! It is a trait, so that launches can be tested without a GPU. [`cuda`](super::cuda) implements it
-//! by the driver of a GPU. `emulated.rs` implements it for tests: its operations are delayed until
-//! a caller waits for them, so that a missing wait shows.
+//! with the driver of a GPU. `emulated.rs` implements it for tests: its operations are delayed
+//! until a caller waits for them, so that a missing wait becomes visible.
 
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
@@ -26,7 +26,7 @@ pub(crate) struct Launch {
     pub blocks: Address,
     pub block_count: u32,
     pub copies: Address,
-    /// The bytes that a warp needs for the longest block.
+    /// The number of bytes that a warp needs for the longest block.
     pub stage_bytes: u32,
     /// Memory for blocks that do not fit in shared memory, see [`Driver::scratch_bytes`].
     pub scratch: Address,
@@ -43,7 +43,8 @@ pub(crate) struct Samples {
     pub block_count: u64,
     /// Two numbers of 4 bytes per sample: its block, and its first element in the block.
     pub places: Address,
-    /// The number of elements of each sample, of 4 bytes; 0 if all samples have `elements`.
+    /// The number of elements of each sample, in 4 bytes. The address is 0 if all samples have
+    /// `elements`.
     pub lengths: Address,
     pub sample_count: u64,
     pub elements: u32,
@@ -62,7 +63,7 @@ pub(crate) struct Gather {
     pub count: u32,
     pub rows: Address,
     pub row_bytes: u64,
-    /// See [`Launch`], as for the fields below.
+    /// See [`Launch`], also for the fields below.
     pub stage_bytes: u32,
     pub scratch: Address,
     pub report: Address,
@@ -86,8 +87,8 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
 
     fn new_event(&self) -> Result<EventId>;
 
-    /// Returns the bytes of scratch that a launch with this stage needs, 0 if shared memory is
-    /// enough.
+    /// Returns the number of scratch bytes that a launch with this stage needs: 0 if shared memory
+    /// is enough.
     fn scratch_bytes(&self, stage_bytes: u32) -> usize;
 
     /// Frees device memory.
@@ -101,7 +102,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// As [`Driver::free`], with [`Driver::allocate_pinned`].
+    /// Same as for [`Driver::free`], with [`Driver::allocate_pinned`].
     unsafe fn free_pinned(&self, memory: NonNull<u8>);
 
     /// Destroys a stream or an event.
@@ -115,7 +116,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// As [`Driver::destroy_stream`].
+    /// Same as for [`Driver::destroy_stream`].
     unsafe fn destroy_event(&self, event: EventId);
 
     /// Copies to the device.
@@ -138,7 +139,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// Until the operation has run, all memory that the launch and its records name stays
+    /// Until the operation has run, all memory that the launch and its records refer to stays
     /// allocated, nothing else writes to memory that it reads, and nothing else uses memory that it
     /// writes.
     unsafe fn decode(&self, launch: Launch, on: StreamId) -> Result<()>;
@@ -147,21 +148,21 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// As [`Driver::decode`].
+    /// Same as for [`Driver::decode`].
     unsafe fn gather(&self, gather: Gather, on: StreamId) -> Result<()>;
 
     /// Records the position of a stream in an event.
     ///
     /// # Safety
     ///
-    /// Stream and event exist.
+    /// The stream and the event exist.
     unsafe fn record(&self, event: EventId, on: StreamId) -> Result<()>;
 
     /// Makes a stream wait for an event.
     ///
     /// # Safety
     ///
-    /// Stream and event exist.
+    /// The stream and the event exist.
     unsafe fn wait(&self, event: EventId, on: StreamId) -> Result<()>;
 
     /// Waits for an event on the host.
@@ -175,7 +176,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// Both exist, and streams have reached both.
+    /// Both events exist, and streams have reached both.
     unsafe fn elapsed(&self, from: EventId, to: EventId) -> Result<Duration>;
 
     /// Waits for all operations that the process has enqueued, on any stream.

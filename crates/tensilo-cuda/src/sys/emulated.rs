@@ -47,7 +47,7 @@ enum Operation {
     Decode(Launch),
     Gather(Gather),
     Record(u64),
-    /// Waits until an event, the first number, was reached this many times, the second.
+    /// Waits until the event (first number) has been reached a number of times (second number).
     Wait(u64, u64),
 }
 
@@ -91,13 +91,13 @@ impl State {
         while let Some(Event { on, .. }) = self.events.get(&event).filter(|event| event.reached < count) {
             let Some(operation) = self.streams.get_mut(on).and_then(VecDeque::pop_front) else { return };
             match operation {
-                // SAFETY: the promise of `copy_to_device` and `copy_to_host`.
+                // SAFETY: guaranteed by the caller of `copy_to_device` or `copy_to_host`.
                 Operation::Copy { to, from, bytes } => unsafe {
                     std::ptr::copy_nonoverlapping(pointer(from), pointer(to), bytes);
                 },
                 Operation::Decode(launch) => {
                     let mut stage = vec![0_u128; (launch.stage_bytes as usize).div_ceil(size_of::<u128>())];
-                    // SAFETY: the promise of `decode`.
+                    // SAFETY: guaranteed by the caller of `decode`.
                     let report = unsafe {
                         decode_at(
                             pointer(launch.blocks).cast(),
@@ -113,7 +113,7 @@ impl State {
                 }
                 Operation::Gather(gather) => {
                     let mut stage = vec![0_u128; (gather.stage_bytes as usize).div_ceil(size_of::<u128>())];
-                    // SAFETY: the promise of `gather`.
+                    // SAFETY: guaranteed by the caller of `gather`.
                     let report = unsafe { gather_at(&gather, stage.as_mut_ptr().cast(), LaneOrder::default()) };
                     // SAFETY: as above.
                     unsafe { pointer(gather.report).cast::<u64>().write(report) };

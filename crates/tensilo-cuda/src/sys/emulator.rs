@@ -11,7 +11,7 @@ use tensilo::Result;
 /// The order in which the lanes of a warp run. No result may depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LaneOrder {
-    /// Lane `i * factor + offset` modulo 32 has turn `i`. An even factor is made odd.
+    /// Lane `i * factor + offset` modulo 32 runs in turn `i`. An even factor is made odd.
     pub factor: u32,
     /// See `factor`.
     pub offset: u32,
@@ -66,7 +66,7 @@ unsafe extern "C" {
 pub(crate) unsafe fn gather_at(gather: &Gather, stage: *mut u8, LaneOrder { factor, offset }: LaneOrder) -> u64 {
     let indices = std::ptr::with_exposed_provenance(gather.indices as usize);
     let rows = std::ptr::with_exposed_provenance_mut(gather.rows as usize);
-    // SAFETY: the caller's promise. For any indices, a kernel reads nothing beyond the arrays.
+    // SAFETY: upheld by the caller. For any indices, a kernel reads nothing beyond the arrays.
     unsafe {
         tensilo_emulate_gather(
             &raw const gather.samples,
@@ -86,8 +86,8 @@ pub(crate) unsafe fn gather_at(gather: &Gather, stage: *mut u8, LaneOrder { fact
 ///
 /// # Safety
 ///
-/// The records were written for a list whose memory lives. Their copies go to live memory that only
-/// this call uses. `stage` has `stage_bytes` bytes at a multiple of 16.
+/// The records were written for a list whose memory is still allocated. Their copies go to live
+/// memory that only this call uses. `stage` has `stage_bytes` bytes at a multiple of 16.
 pub(crate) unsafe fn decode_at(
     blocks: *const Block,
     block_count: u32,
@@ -96,7 +96,7 @@ pub(crate) unsafe fn decode_at(
     stage_bytes: u32,
     LaneOrder { factor, offset }: LaneOrder,
 ) -> u64 {
-    // SAFETY: the caller's promise. For any contents, a kernel reads only the stored bytes and the
+    // SAFETY: upheld by the caller. For any contents, a kernel reads only the stored bytes and the
     // tables of a block.
     unsafe { tensilo_emulate(blocks, block_count, copies, stage, stage_bytes, factor, offset) }
 }
@@ -122,11 +122,11 @@ impl Emulator {
         let memory = list.reserve_records()?.as_mut_ptr();
         memory.expose_provenance();
         // SAFETY: the records were written for this memory, which has not moved since, and for this
-        // batch, which is long enough. The stage has its length. All live as long as the call.
+        // batch, which is long enough. The stage has its length. All of them outlive the call.
         let report = unsafe {
             decode_at(
                 memory.wrapping_add(layout.blocks).cast(),
-                list.block_count() as u32, // records are in 4 GiB
+                list.block_count() as u32, // all records lie within 4 GiB
                 memory.wrapping_add(layout.copies).cast(),
                 self.stage.as_mut_ptr().cast(),
                 stage_bytes,

@@ -2,7 +2,7 @@
 //! dropped.
 //!
 //! A launch is three operations: the list is copied to the device, the kernel decodes it, and the
-//! report is copied back. Copies have a stream of their own, so the list of the next batch arrives
+//! report is copied back. Copies have a separate stream, so the list of the next batch arrives
 //! while the kernel decodes this one. The stream of the kernel waits for the list, and for the
 //! operations of the caller's stream on the memory of the batch. Then the caller's stream waits for
 //! the kernel. No host thread waits before [`PendingLaunch::finish`].
@@ -29,7 +29,7 @@ pub(super) struct GpuState {
     pub driver: Arc<dyn Driver>,
     pub copies: Stream,
     pub kernels: Stream,
-    /// Memory and events that launches reuse.
+    /// Memory and events, reused by launches.
     slots: Mutex<Vec<Slot>>,
     /// Lists without blocks, for the reports of gathers.
     reports: Mutex<Vec<BlockList>>,
@@ -84,7 +84,7 @@ struct PinnedMemory {
     bytes: usize,
 }
 
-// SAFETY: this value owns the memory, as a `Vec` does.
+// SAFETY: this value owns the memory, like a `Vec`.
 unsafe impl Send for PinnedMemory {}
 // SAFETY: as above; a shared reference only reads.
 unsafe impl Sync for PinnedMemory {}
@@ -166,13 +166,13 @@ impl Event {
         Ok(Self { driver: driver.clone(), id: driver.new_event()? })
     }
 
-    /// Records the position of a stream, which exists.
+    /// Records the position of a stream, which must exist.
     fn record(&self, on: StreamId) -> Result<()> {
         // SAFETY: both exist.
         unsafe { self.driver.record(self.id, on) }
     }
 
-    /// Makes a stream, which exists, wait.
+    /// Makes a stream wait. The stream must exist.
     fn make_wait(&self, stream: StreamId) -> Result<()> {
         // SAFETY: both exist.
         unsafe { self.driver.wait(self.id, stream) }
@@ -238,7 +238,7 @@ pub struct DeviceBuffer {
 }
 
 impl DeviceBuffer {
-    /// Returns its address, at a multiple of 256.
+    /// Returns its address, which is a multiple of 256.
     pub fn address(&self) -> u64 {
         self.memory.address
     }
@@ -278,8 +278,8 @@ impl DeviceBuffer {
 }
 
 impl Gpu {
-    /// Allocates uninitialized memory of the GPU. Cost: up to some hundred microseconds. Freeing it
-    /// waits for the GPU, so reuse it.
+    /// Allocates uninitialized memory of the GPU. Cost: up to a few hundred microseconds. Freeing
+    /// it waits for the GPU, so reuse it.
     pub fn new_buffer(&self, bytes: usize) -> Result<DeviceBuffer> {
         let memory = DeviceMemory::new(&self.0.driver, bytes)?;
         Ok(DeviceBuffer { gpu: self.clone(), memory, bytes })
@@ -308,7 +308,7 @@ impl Gpu {
 /// The memory of a batch on a GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchMemory {
-    /// Its address, a multiple of the element bytes of each column.
+    /// Its address, a multiple of the element size of each column.
     pub address: u64,
     /// Its length.
     pub bytes: usize,
@@ -335,7 +335,7 @@ impl GpuState {
     }
 }
 
-/// Bytes that are copied at a time.
+/// The number of bytes that are copied at a time.
 const STAGING_BYTES: usize = 8 << 20;
 
 /// Pinned memory through which bytes are copied to and from the device.
@@ -406,7 +406,7 @@ impl Gpu {
     }
 
     /// Decodes a list to the memory of a batch, after the operations that are now in the caller's
-    /// stream. Returns once all is enqueued; later operations on that stream see the batch.
+    /// stream. Returns once everything is enqueued; later operations on that stream see the batch.
     ///
     /// Fails if the memory is too short, or if the driver fails. Lists of [`BlockList::new`] are
     /// slower, because the driver first copies them to pinned memory.
@@ -433,19 +433,19 @@ impl Gpu {
         let layout = list.write_records(slot.list.address, &addresses, batch.address)?;
         let launch = Launch {
             blocks: slot.list.address + layout.blocks as u64,
-            block_count: list.block_count() as u32, // records are in 4 GiB
+            block_count: list.block_count() as u32, // all records lie within 4 GiB
             copies: slot.list.address + layout.copies as u64,
             stage_bytes,
             scratch: slot.scratch.address,
             report: slot.list.address,
         };
         let memory = NonNull::from(list.reserve_records()?).cast();
-        // from here on, dropping `launched` waits for all that was enqueued, even if an operation
-        // fails
+        // from here on, dropping `launched` waits for everything that was enqueued, even if an
+        // operation fails
         let launched = PendingLaunch { gpu: self.clone(), slot: Some(slot), list: Some(list), read: None };
         let Some(slot) = &launched.slot else { return Ok(launched) };
         // SAFETY: `launched` owns the slot and the list with the memory of its segments until
-        // `done`. Records name ranges of the list on the device, and of the batch, whose length
+        // `done`. Records refer to ranges of the list on the device, and of the batch, whose length
         // `check_batch` has checked. The caller guarantees the batch.
         let enqueued = unsafe {
             slot.begun.record(copies.id).and_then(|()| {
@@ -486,11 +486,11 @@ impl GpuState {
 
 impl Gpu {
     /// Gathers samples to the memory of a batch, after the operations that are now in the caller's
-    /// stream. Sets the addresses of scratch and report in `gather`.
+    /// stream. Sets the addresses of the scratch memory and the report in `gather`.
     ///
     /// # Safety
     ///
-    /// As [`Gpu::launch`]. The samples that `gather` names are in `read`, and its rows and indices
+    /// Same as for [`Gpu::launch`]. The samples of `gather` are in `read`, and its rows and indices
     /// are on this GPU.
     pub(super) unsafe fn gather(
         &self,
@@ -509,7 +509,8 @@ impl Gpu {
         let memory = NonNull::from(list.reserve_records()?).cast();
         let launched = PendingLaunch { gpu: self.clone(), slot: Some(slot), list: Some(list), read: Some(read) };
         let Some(slot) = &launched.slot else { return Ok(launched) };
-        // SAFETY: `launched` owns report and slot until `done`. The caller guarantees the rest.
+        // SAFETY: `launched` owns the report and the slot until `done`. The caller guarantees the
+        // rest.
         let enqueued = unsafe {
             slot.free.record(StreamId(stream)).and_then(|()| {
                 slot.free.make_wait(kernels.id)?;
@@ -563,7 +564,7 @@ impl PendingLaunch {
         mem::forget((self.slot.take(), self.list.take(), self.read.take()));
     }
 
-    /// As [`PendingLaunch::finish`], but returns the list to the GPU.
+    /// Like [`PendingLaunch::finish`], but returns the list to the GPU.
     pub(super) fn finish_gather(self) -> Result<(Option<Refusal>, Duration)> {
         let gpu = self.gpu.clone();
         let LaunchReport { list, refusal, decoding, .. } = self.finish()?;
@@ -581,7 +582,7 @@ impl PendingLaunch {
             (copying, decoding) = (begun.elapsed(copied)?, ready.elapsed(done)?);
         }
         self.wait()?;
-        let list = self.list.take().unwrap_or_else(|| self.gpu.new_list()); // there is one
+        let list = self.list.take().unwrap_or_else(|| self.gpu.new_list()); // never missing
         let refusal = list.report();
         Ok(LaunchReport { list, refusal, copying, decoding })
     }

@@ -1,6 +1,6 @@
 //! Samples that stay in the memory of a GPU in their stored form, and are gathered there by index.
 //!
-//! A data set whose stored form fits in the memory of a GPU needs no loader and no link: each
+//! Data whose stored form fits in the memory of a GPU needs neither a loader nor a link: each
 //! sample is decoded where it is used. Stored bytes and tables are checked and uploaded once, with
 //! an array that has the block and the first element of each sample. To gather a sample, a warp
 //! decodes its block and writes only the elements of the sample. A batch is thus one launch, in any
@@ -34,16 +34,16 @@ impl fmt::Debug for Resident {
 
 /// The target size of an upload.
 const UPLOAD_BYTES: usize = 64 << 20;
-/// The samples of the first upload.
+/// The number of samples in the first upload.
 const FIRST_UPLOAD_SAMPLES: usize = 64;
 const MAX_UPLOAD_SAMPLES: usize = 1 << 14;
 
 impl Resident {
-    /// Reads, checks and uploads all samples of a column of numbers. [`ResidentBuilder`] does so
-    /// with samples of many files.
+    /// Reads, checks and uploads all samples of a column of numbers. [`ResidentBuilder`] does this
+    /// for the samples of many files.
     ///
-    /// Fails if the column has texts or bytes, if a sample is damaged, or if the memory of the GPU
-    /// is too small. Cost: reads the column once, and takes pinned memory for one upload.
+    /// Fails if the column holds strings or bytes, if a sample is damaged, or if the memory of the
+    /// GPU is too small. Cost: reads the column once, and allocates pinned memory for one upload.
     pub fn new(gpu: &Gpu, column: &Column, conversion: Conversion) -> Result<Self> {
         let mut builder = ResidentBuilder::new(gpu, column.schema().dtype, conversion)?;
         let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
@@ -67,12 +67,13 @@ impl Resident {
         self.samples.sample_count
     }
 
-    /// Returns the bytes of the longest sample when delivered: the minimum length of a row.
+    /// Returns the size in bytes of the longest sample when delivered, which is the minimum length
+    /// of a row.
     pub fn row_bytes(&self) -> usize {
         self.row_bytes
     }
 
-    /// Returns the bytes of GPU memory that the column takes.
+    /// Returns the size in bytes of the GPU memory that the column takes.
     pub fn byte_count(&self) -> usize {
         self.memory.iter().map(|memory| memory.bytes).sum()
     }
@@ -87,10 +88,10 @@ impl Resident {
     ///
     /// # Safety
     ///
-    /// Rows and indices are on the GPU of this column, at multiples of the bytes of an element and
-    /// of 8. They stay allocated until [`PendingGather::finish`] has returned, or [`PendingGather`]
-    /// was dropped, or later operations of the stream have run. Until then, no other stream uses
-    /// the rows, and nothing writes to the indices. The stream exists.
+    /// The rows and the indices are on the GPU of this column, at multiples of the element size and
+    /// of 8, respectively. They stay allocated until [`PendingGather::finish`] has returned, or
+    /// [`PendingGather`] was dropped, or later operations of the stream have run. Until then, no
+    /// other stream uses the rows, and nothing writes to the indices. The stream exists.
     pub unsafe fn gather(
         &self,
         indices: u64,
@@ -110,7 +111,7 @@ impl Resident {
             rows: rows.address,
             row_bytes: row_bytes as u64,
             stage_bytes: self.stage_bytes,
-            scratch: 0, // set from the slot, as `report`
+            scratch: 0, // set from the slot, like `report`
             report: 0,
         };
         // SAFETY: the launch holds the memory of the samples, and a kernel reads nothing beyond its
@@ -149,7 +150,7 @@ pub struct ResidentBuilder {
     lengths: Vec<u32>,
     stage_bytes: u32,
     memory: Vec<DeviceMemory>,
-    /// The samples of the finished uploads.
+    /// The number of samples in the finished uploads.
     uploaded_count: usize,
     next_upload_samples: usize,
     /// The blocks of the current upload.
@@ -164,8 +165,8 @@ impl fmt::Debug for ResidentBuilder {
 }
 
 impl ResidentBuilder {
-    /// Starts a column of elements of a type. Fails if they are texts or bytes, or if the
-    /// conversion has another type.
+    /// Starts a column of elements of a type. Fails if they are strings or bytes, or if the
+    /// conversion is for a different type.
     pub fn new(gpu: &Gpu, dtype: DType, conversion: Conversion) -> Result<Self> {
         if dtype.is_string() {
             return Err(Error::bad_argument("texts and bytes cannot stay on a GPU").into());
@@ -224,7 +225,7 @@ impl ResidentBuilder {
         let mut entries = Vec::new();
         let Self { list, places, lengths, block_count, uploaded_count, .. } = self;
         decoder.visit_blocks(plan, bytes, column, shapes, &mut |samples: BlockSamples<'_>| {
-            // a sample may continue in the next block, even if that one is equal
+            // a sample may continue in the next block, even if that block is equal
             let block = list.push_distinct(&samples)?;
             let width = samples.block.element_bytes();
             entries.push((samples.position, samples.offset / width, samples.elements, block, width));
@@ -264,7 +265,8 @@ impl ResidentBuilder {
         Ok(())
     }
 
-    /// Returns the bytes of GPU memory that the column takes, with the current upload.
+    /// Returns the size in bytes of the GPU memory that the column takes, including the current
+    /// upload.
     pub fn byte_count(&self) -> usize {
         let sent: usize = self.memory.iter().map(|memory| memory.bytes).sum();
         let samples = self.places.len().saturating_mul(size_of::<[u32; 2]>() + size_of::<u32>());

@@ -1,12 +1,12 @@
 //! The groups of a version: finds the one that has a sample, and what it lists.
 //!
-//! A version lists most groups in pages, and states how many samples each page has. So a sample is
-//! found by two binary searches, and only the page between them is read, when one of its groups is
-//! first requested. Opening a dataset of many files reads no page.
+//! A version lists most groups in pages, and states how many samples each page has. So two binary
+//! searches find a sample. Between them, one page is read, if none of its groups was requested
+//! before. Opening a dataset of many files reads no page.
 //!
-//! Pages that were read stay cached, at about 150 bytes for each file. A page that a manifest lists
-//! several times is cached once. A process that was forked while a thread read a page does not wait
-//! for that thread, which it does not have: it reads the page itself.
+//! Pages that were read stay cached, at about 150 bytes per file. A page that a manifest lists
+//! several times is cached once. A process that was forked while a thread was reading a page does
+//! not wait for that thread, which does not exist in the child: it reads the page itself.
 
 use super::versions::VersionContext;
 use crate::error::{DataError, Result};
@@ -79,8 +79,8 @@ pub(super) struct Groups {
     /// several times has one slot.
     slot_of: Vec<usize>,
     slots: Vec<PageSlot>,
-    /// The process that created this value. Only there can a thread wait for another one to read a
-    /// page.
+    /// The process that created this value. Only in that process can a thread wait for another
+    /// thread to read a page.
     process: u32,
 }
 
@@ -88,7 +88,7 @@ pub(super) struct Groups {
 #[derive(Debug, Default)]
 struct PageSlot {
     page: OnceLock<Arc<Page>>,
-    /// Held while the page is read, so that one thread reads it.
+    /// Held while the page is read, so that only one thread reads it.
     read_lock: Mutex<()>,
 }
 
@@ -133,18 +133,18 @@ impl Page {
     }
 }
 
-/// Returns the sum of the lengths before each, followed by the sum of all.
+/// Returns, for each length, the sum of the lengths before it, followed by the sum of all lengths.
 fn starts(lengths: impl Iterator<Item = u64>) -> Vec<u64> {
     let mut sum = 0_u64;
     let mut starts = vec![0];
     starts.extend(lengths.map(|length| {
-        sum = sum.saturating_add(length); // numbers of a manifest do not overflow
+        sum = sum.saturating_add(length); // sums of a valid manifest do not overflow
         sum
     }));
     starts
 }
 
-/// Returns the range that contains `at`, which is below the last of `starts`.
+/// Returns the index of the range that contains `at`. `at` is below the last of `starts`.
 fn range_index(starts: &[u64], at: u64) -> usize {
     starts.partition_point(|&start| start <= at).saturating_sub(1)
 }
@@ -185,7 +185,7 @@ impl Groups {
         let samples = context.version.samples;
         if sample >= samples {
             return Err(DataError::BadArgument(format!(
-                "sample {sample} of a dataset with {samples} samples, counted from 0"
+                "there is no sample {sample}: the dataset has {samples} samples, numbered from 0"
             )));
         }
         let number = range_index(&self.starts, sample);
@@ -194,7 +194,7 @@ impl Groups {
         page.group(number, first, index).ok_or_else(|| no_group(sample))
     }
 
-    /// Returns the pages of some samples that are not cached, in the order of the samples.
+    /// Returns the uncached pages that some samples need, in the order of the samples.
     pub(super) fn unread_pages(&self, samples: impl Iterator<Item = u64>) -> Vec<usize> {
         let mut pages: Vec<usize> = Vec::new();
         for sample in samples {
@@ -215,7 +215,7 @@ impl Groups {
             bytes = group.group.files.iter().map(|file| file.bytes).fold(bytes, u64::saturating_add);
             samples = samples.saturating_add(group.group.samples);
         }
-        // below 2^128
+        // no overflow: below 2^128
         let all = u128::from(bytes) * u128::from(context.version.samples) / u128::from(samples.max(1));
         u64::try_from(all).unwrap_or(u64::MAX)
     }

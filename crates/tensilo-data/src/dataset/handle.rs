@@ -38,9 +38,9 @@ use tensilo::{Column, Reader, Schema};
 /// [`Changes`]: crate::Changes
 /// [`Garbage`]: crate::Garbage
 ///
-/// Cloning costs one reference count. Any thread can hold a clone, and it works after `fork`. A
-/// file is opened when one of its samples is first requested, and a bounded number of files stays
-/// open.
+/// Cloning only increments a reference count. Any thread can hold a clone, and it works after
+/// `fork`. A file is opened when one of its samples is first requested, and a bounded number of
+/// files stays open.
 #[derive(Clone, Debug)]
 pub struct Dataset(pub(super) Arc<DatasetInner>);
 
@@ -99,8 +99,8 @@ impl Location {
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct SampleLocation {
-    /// The column of the file, or `None` if no file of the group has it: all samples of the group
-    /// are null then.
+    /// The column of the file, or `None` if no file of the group has it. All samples of the group
+    /// are then null.
     pub column: Option<Column>,
     /// The index of the sample in the file.
     pub index: u64,
@@ -123,7 +123,7 @@ pub(crate) struct GroupColumns {
     pub samples: Range<u64>,
     /// The files that have any of the columns.
     pub files: Vec<FileColumns>,
-    /// The columns that no file has, so that all samples are null, by their index in the request.
+    /// The columns that no file has, by index in the request. All of their samples are null.
     pub absent: Vec<usize>,
 }
 
@@ -204,7 +204,7 @@ impl Dataset {
         }
     }
 
-    /// Opens files with options that fit where they are.
+    /// Opens files with options that suit their location.
     fn open_all(files: Vec<PathBuf>, options: ReadOptions) -> Result<Self> {
         let version = without_manifest::version(&files, &options.io_of_new_files())?;
         let store = Arc::new(Folder(PathBuf::new()));
@@ -219,7 +219,7 @@ impl Dataset {
         without_manifest::files(path.as_ref())
     }
 
-    /// Returns the id, which a dataset keeps for its life. A [`State`](crate::State) has it.
+    /// Returns the id of the dataset, which never changes. A [`State`](crate::State) contains it.
     pub fn id(&self) -> [u8; 16] {
         self.0.version.dataset_id
     }
@@ -229,7 +229,7 @@ impl Dataset {
         self.0.version.number
     }
 
-    /// Returns the text that says what changed in this version.
+    /// Returns the description of what changed in this version.
     pub fn change_text(&self) -> &str {
         &self.0.version.change
     }
@@ -280,26 +280,29 @@ impl Dataset {
     pub fn open_file(&self, group: &SampleGroup, file: usize) -> Result<Reader> {
         let files = &group.group_ref.group.files;
         let listed = files.get(file).ok_or_else(|| {
-            DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", files.len()))
+            DataError::BadArgument(format!(
+                "there is no file {file}: the group has {} files, numbered from 0",
+                files.len()
+            ))
         })?;
         self.0.open_listed(&group.group_ref, listed, None)
     }
 
     /// Salvages a file of a group; see [`tensilo::salvage`]. `file` is counted from 0.
     ///
-    /// Samples keep their index in the group. If a file is missing, or nothing of it can be
+    /// Samples keep their index in the group. If a file is missing, or nothing in it can be
     /// salvaged, the result has the columns that the manifest states, and all samples are lost. The
-    /// same holds for a valid file that is not the one in the manifest: its samples are other data.
-    /// A damaged file that may be another file has [unconfirmed] samples: only an index with the
-    /// content id in the manifest confirms them.
+    /// same holds for a valid file that is not the one in the manifest, because its samples are
+    /// different data. A damaged file that may be a different file has [unconfirmed] samples: only
+    /// an index with the content id in the manifest confirms them.
     ///
     /// [unconfirmed]: tensilo::salvage::Salvaged::unconfirmed
     pub fn salvage_file(&self, group: &SampleGroup, file: usize, options: SalvageOptions<'_>) -> Result<SalvagedFile> {
         salvage::salvage_file((self.schema(), &self.0.options.remote), group, file, options)
     }
 
-    /// Checks the lineage of the dataset, which opening it does not (M-3.5 of the specification). A
-    /// version has the dataset id of its parent, and states the parent's digest. The id of a
+    /// Checks the lineage of the dataset (M-3.5 of the specification), which opening it does not
+    /// do. A version has the dataset id of its parent, and states the parent's digest. The id of a
     /// version without a parent is derived from its files. Without a manifest, or if the parent was
     /// removed, there is nothing to check.
     ///
@@ -313,11 +316,11 @@ impl Dataset {
         Ok(())
     }
 
-    /// Returns how the files are read. Unless the options choose, this is [`Io::IoUring`] if the
-    /// system has io_uring and the file system is not in memory, and [`Io::Pread`] otherwise.
+    /// Returns how the files are read. By default, this is [`Io::IoUring`] if the system has
+    /// io_uring and the file system is not in memory, and [`Io::Pread`] otherwise.
     ///
-    /// Unless the options choose, a loader of shuffled samples uses [`Io::Direct`] for local files
-    /// larger than half of the memory ([`Loader::io`](crate::Loader::io)).
+    /// By default, a loader of shuffled samples uses [`Io::Direct`] for local files larger than
+    /// half of the machine's memory ([`Loader::io`](crate::Loader::io)).
     pub fn io(&self) -> Io {
         self.0.files.io().kind
     }
@@ -338,15 +341,15 @@ impl Dataset {
         self.0.groups.find(&self.0.context(), sample).map(GroupHandle)
     }
 
-    /// Returns whether the files are objects or on a network file system: each request takes a
-    /// round trip.
+    /// Returns whether the files are objects or on a network file system, where each request takes
+    /// a round trip.
     pub(crate) fn is_remote(&self) -> bool {
         let DatasetInner { location, groups, .. } = &*self.0;
         self.io() == Io::Object || tensilo::source::is_on_network(&location.any_path(groups, &self.0.context()))
     }
 
-    /// Reads the pages of the manifest that some samples need, several at the same time.
-    /// [`Dataset::find_group`] reports errors.
+    /// Reads the pages of the manifest that some samples need, several at the same time. Errors are
+    /// left to [`Dataset::find_group`].
     pub(crate) fn read_pages(&self, io: &IoPool, samples: impl Iterator<Item = u64>) {
         let pages = self.0.groups.unread_pages(samples);
         if pages.len() > 1 {
@@ -354,20 +357,20 @@ impl Dataset {
         }
     }
 
-    /// Starts to open the files of a group that have one of these columns, if opening takes a round
+    /// Starts to open the files of a group that have any of these columns, if opening takes a round
     /// trip. [`Dataset::open_group`] then waits for them.
     pub(crate) fn begin_group(&self, columns: &[usize], group: &GroupHandle) {
         self.0.begin_group(columns, &group.0);
     }
 
-    /// Returns how many files of a group that have one of these columns are not open.
+    /// Returns how many files of a group that have any of these columns are not open.
     pub(crate) fn closed_files(&self, columns: &[usize], group: &GroupHandle) -> usize {
         let files = group.0.group.files.iter().enumerate();
         let closed = files.filter(|(number, _)| !self.0.files.has(group.0.file_key(*number)));
         closed.filter(|(_, file)| !self.0.column_slots(columns, file).is_empty()).count()
     }
 
-    /// Opens the files of a group that have one of these columns, given by index.
+    /// Opens the files of a group that have any of these columns, given by index.
     pub(crate) fn open_group(&self, columns: &[usize], group: &GroupHandle) -> Result<GroupColumns> {
         self.0.open_group(columns, &group.0)
     }
@@ -392,12 +395,13 @@ impl Dataset {
     }
 
     /// Returns the same dataset for a forked process. It shares no lock with this one, because a
-    /// thread that the process does not have may hold it.
+    /// thread that does not exist in the child may hold it.
     pub(crate) fn reopened(&self) -> Self {
         self.with_files(self.0.files.reopened())
     }
 
-    /// Returns the same dataset with other open files. It shares no lock with this one.
+    /// Returns the same dataset with a different cache of open files. It shares no lock with this
+    /// one.
     fn with_files(&self, files: OpenFiles) -> Self {
         let DatasetInner { store, location, version, digest, schema, groups, .. } = &*self.0;
         Self(Arc::new(DatasetInner {
@@ -458,7 +462,9 @@ impl DatasetInner {
     fn find(&self, column: usize, sample: u64) -> Result<SampleLocation> {
         let requested = self.version.columns.get(column).ok_or_else(|| {
             let count = self.version.columns.len();
-            DataError::BadArgument(format!("column {column} of a dataset with {count} columns, counted from 0"))
+            DataError::BadArgument(format!(
+                "there is no column {column}: the dataset has {count} columns, numbered from 0"
+            ))
         })?;
         let group = self.groups.find(&self.context(), sample)?;
         let index = sample.saturating_sub(group.samples.start);
@@ -483,7 +489,7 @@ impl DatasetInner {
     }
 
     /// Returns which of `columns` a file has: the index in `columns`, and the name in the file.
-    /// Cost: linear in the columns; there may be thousands.
+    /// Linear in the number of columns, because there may be thousands.
     fn column_slots(&self, columns: &[usize], file: &FileEntry) -> Vec<(usize, &str)> {
         let layout = self.version.layouts.get(file.layout).into_iter().flatten();
         let names: HashMap<u64, &str> = layout.map(|(name, &id)| (id, name.as_str())).collect();

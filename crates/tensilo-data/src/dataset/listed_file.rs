@@ -1,8 +1,8 @@
 //! A data file and its entry in the manifest.
 //!
-//! A writer takes the facts of a new file ([`FileFacts`]). A reader opens a listed one, and checks
-//! that it is the same commit of the same file ([`open`]), with the columns of the dataset
-//! ([`check_column`]). So a file that was replaced or changed gives an error, and never other
+//! A writer collects the facts of a new file ([`FileFacts`]). A reader opens a listed one, and
+//! checks that it is the same commit of the same file ([`open`]), with the columns of the dataset
+//! ([`check_column`]). So a file that was replaced or changed gives an error, and never wrong
 //! samples.
 
 use crate::error::{DataError, Result};
@@ -22,8 +22,8 @@ pub(super) struct FileFacts {
 }
 
 impl FileFacts {
-    /// Opens a file whose path in the dataset is `name`. Fails if the file has no samples: a
-    /// manifest cannot list it.
+    /// Opens a file whose path in the dataset is `name`. Fails if the file has no samples, because
+    /// a manifest cannot list it.
     pub(super) fn of_samples(opener: &Opener, path: &Path, name: &str) -> Result<Self> {
         let (facts, _) = Self::with_id(opener, path, name, None)?;
         if facts.samples == 0 {
@@ -96,7 +96,7 @@ fn check(reader: &Reader, listing: &Listing<'_>) -> std::result::Result<(), Rule
     for (name, id) in layout {
         let stored = reader.schema().columns.iter().find(|column| column.name == *name);
         let stored = stored.ok_or_else(|| RuleViolation::new("M-4.3", format!("the file has no column {name:?}")))?;
-        let expected = columns.iter().find(|column| column.id == *id); // none: it was dropped
+        let expected = columns.iter().find(|column| column.id == *id); // `None` if the column was dropped
         expected.map_or(Ok(()), |expected| check_column(stored, &expected.schema))?;
     }
     Ok(())

@@ -1,9 +1,9 @@
 //! A dataset: files that are read as one sequence of samples.
 //!
 //! A version of a dataset is immutable: it lists its files, and neither the list nor the listed
-//! bytes ever change. So readers need no lock and no server. They read files that exist, and
-//! writers add files next to them and publish a new version in one atomic step. A dataset can be a
-//! folder, a prefix of an object store, or just files.
+//! bytes ever change. So readers need no lock and no server. They read existing files, while
+//! writers add new files next to them and publish a new version in one atomic step. A dataset can
+//! be a folder, a prefix of an object store, or just files.
 //!
 //! | module | purpose |
 //! |---|---|

@@ -4,8 +4,8 @@
 //! and the others wait, and an open can start before any thread waits for it. If too many files are
 //! open, the least recently used one is closed.
 //!
-//! In a forked process, files are opened each time: a thread that this process does not have may
-//! hold a lock.
+//! In a forked process, files are opened each time, because a thread that does not exist in the
+//! child may hold a lock.
 
 use super::groups::FileKey;
 use crate::error::Result;
@@ -37,7 +37,7 @@ struct ReaderCache {
 /// An attempt to open a file, shared by the threads that need it.
 #[derive(Default)]
 struct OpenAttempt {
-    /// The open in flight, if no thread waits for it yet.
+    /// The open in flight, if no thread is waiting for it yet.
     pending: Option<PendingReader>,
     has_failed: bool,
 }
@@ -53,12 +53,12 @@ impl OpenFiles {
         Self { max_open: max_open.max(1), io, process: process::id(), cache: Mutex::default() }
     }
 
-    /// Returns an equal cache without open files.
+    /// Returns a cache with the same settings and no open files.
     pub(super) fn reopened(&self) -> Self {
         self.with_io(self.io.clone())
     }
 
-    /// Returns an equal cache without open files, which opens them with another method.
+    /// Returns a cache with the same maximum, no open files, and this I/O method.
     pub(super) fn with_io(&self, io: IoChoice) -> Self {
         Self::new(self.max_open, io)
     }
@@ -93,8 +93,8 @@ impl OpenFiles {
     }
 
     /// Returns the reader of a file. If several threads request the same file, one opens it and the
-    /// others wait. If opening fails, all of them try at the same time. `open` gets the pending
-    /// open if there is one.
+    /// others wait. If opening fails, the others try at the same time. `open` gets the pending open
+    /// if there is one.
     pub(super) fn get(
         &self,
         key: FileKey,

@@ -1,8 +1,9 @@
 //! The options for opening a dataset, and everything that starts with them.
 //!
 //! They say which version is read, and how files are read ([`ReadOptions`]). Opening and creating
-//! datasets, write jobs and the removal of old versions start here. `Dataset::open` and its like
-//! are the same with the defaults. Memory maps are set in `sys`, because they are unsafe.
+//! datasets, write jobs and the removal of old versions start here. `Dataset::open` and similar
+//! functions do the same with default options. Memory maps are set in `sys`, because they are
+//! unsafe.
 
 use super::changes::{Changes, Garbage, WriteJob};
 use super::handle::Dataset;
@@ -42,16 +43,16 @@ impl DatasetOptions {
     /// Sets the maximum number of files that the dataset keeps open, at least 1. Readers that the
     /// caller holds stay open in addition.
     ///
-    /// The default is half of the process's limit, but at most 256. For objects of a store it is
-    /// 4,096. Raise it for datasets of many files in a shuffled order: a file that was closed must
-    /// be opened again, which takes a round trip on network storage.
+    /// The default is half of the process's limit on open files, but at most 256. For objects of a
+    /// store it is 4,096. Raise it for datasets of many files in a shuffled order: a file that was
+    /// closed must be opened again, which takes a round trip on network storage.
     pub fn max_open_files(mut self, files: usize) -> Self {
         self.read.max_open_files = Some(files);
         self
     }
 
-    /// Reads files with `pread`, one range after the other ([`OpenOptions::open_file`]). Suits
-    /// files in the page cache, and systems that forbid io_uring.
+    /// Reads files with `pread`, one range after another ([`OpenOptions::open_file`]). Suits files
+    /// in the page cache, and systems that forbid io_uring.
     pub fn pread(self) -> Self {
         self.io(IoChoice::pread())
     }
@@ -78,9 +79,9 @@ impl DatasetOptions {
         self
     }
 
-    /// Sets the function that opens files, for example with a [`Source`](tensilo::source::Source)
-    /// of the caller. It gets the path of a file and the options that the manifest requires. Any
-    /// thread may call it.
+    /// Sets the function that opens files, for example with the caller's own
+    /// [`Source`](tensilo::source::Source). It gets the path of a file and the options that the
+    /// manifest requires. Any thread may call it.
     pub fn open_with(
         self,
         open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static,
@@ -95,8 +96,8 @@ impl DatasetOptions {
     /// With the feature `object`, the folder may be a prefix of an object store, and the file an
     /// object: `s3://bucket/train`.
     ///
-    /// Cost: with a manifest, reads one text, whatever the number of files. Without one, opens all
-    /// files.
+    /// Cost: with a manifest, reads one text, regardless of the number of files. Without one, opens
+    /// all files.
     pub fn open(self, folder: impl AsRef<Path>) -> Result<Dataset> {
         Dataset::open_version(folder.as_ref(), self.version, self.read)
     }
@@ -108,12 +109,12 @@ impl DatasetOptions {
         Dataset::open_files(files, self.read)
     }
 
-    /// Opens the files that match a pattern as a dataset, in the order of the bytes of their names.
-    /// All have the columns of the first one.
+    /// Opens the files that match a pattern as a dataset, in byte order of their names. All have
+    /// the columns of the first one.
     ///
     /// In a pattern, `*` matches any characters except `/`, `?` matches one character, `[ab]` and
-    /// `[a-f]` match one of several, and `**` matches any number of folders. Hidden files match
-    /// only a pattern that has the dot. Folders are left out.
+    /// `[a-f]` match one character of a set, and `**` matches any number of folders. Hidden files
+    /// match only a pattern with an explicit dot. Folders are left out.
     ///
     /// Cost: opens all files.
     ///
@@ -132,8 +133,8 @@ impl DatasetOptions {
     }
 
     /// Returns the job that writes `version` of a dataset that is read with these options.
-    /// Processes with the same `number` take part in the same job. The number is above 2^32, so
-    /// that no other writer uses it.
+    /// Processes with the same `number` take part in the same job. The number must be above 2^32,
+    /// so that no other writer uses it.
     ///
     /// Nothing is read or written.
     pub fn job(self, folder: impl AsRef<Path>, version: u64, number: u64) -> Result<WriteJob> {

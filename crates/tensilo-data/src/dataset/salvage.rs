@@ -1,8 +1,8 @@
 //! Salvaging the files of a damaged dataset.
 //!
 //! The core salvages each file, but here the manifest states the commit, the number of samples and
-//! the columns. So samples keep their index even if headers are lost, and a file that is missing or
-//! was replaced counts as all samples lost.
+//! the columns. So samples keep their index even if headers are lost, and all samples of a missing
+//! or replaced file count as lost.
 
 use super::groups::{GroupFile, SampleGroup};
 use super::listed_file::check_column;
@@ -16,7 +16,7 @@ use tensilo::{ErrorKind, OpenOptions, Reader, Schema};
 pub struct SalvagedFile {
     /// The samples of the file: as many as the manifest states.
     pub salvaged: Salvaged,
-    /// The reason why all samples are lost: the file is missing, another file has its name, or
+    /// The reason why all samples are lost: the file is missing, a different file has its name, or
     /// neither its header nor a footer is intact. `None` if something was salvaged.
     pub lost: Option<DataError>,
 }
@@ -30,7 +30,10 @@ pub(super) fn salvage_file(
     options: SalvageOptions<'_>,
 ) -> Result<SalvagedFile> {
     let listed = group.files.get(file).ok_or_else(|| {
-        DataError::BadArgument(format!("file {file} of a group with {} files, counted from 0", group.files.len()))
+        DataError::BadArgument(format!(
+            "there is no file {file}: the group has {} files, numbered from 0",
+            group.files.len()
+        ))
     })?;
     let samples = group.samples.end.saturating_sub(group.samples.start);
     let salvaged = check_replaced(listed, remote)
@@ -76,8 +79,8 @@ fn check_columns(schema: &Schema, file: &GroupFile, salvaged: Salvaged) -> Resul
     Ok(salvaged)
 }
 
-/// Fails if a valid file is not the one that the manifest lists. A damaged file cannot be told
-/// apart; its samples are unconfirmed.
+/// Fails if a valid file is not the one that the manifest lists. For a damaged file, this cannot be
+/// determined; its samples are unconfirmed.
 fn check_replaced(file: &GroupFile, remote: &RemoteOptions) -> Result<()> {
     let found: Reader = match OpenOptions::new().first_bytes(file.bytes).open(source_at(&file.path, remote)?) {
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),

@@ -1,7 +1,7 @@
 //! A dataset as the table of an export.
 //!
-//! Each group is a part of the table, and its files are opened when the export reaches it. Facts
-//! about the whole table, such as the errors of a cast, need all files.
+//! Groups follow one another in the table, and the files of a group are opened when the export
+//! reaches it. Facts about the whole table, such as the errors of a cast, need all files.
 
 use super::handle::{Dataset, Location};
 use super::store::location::address_of;
@@ -16,8 +16,7 @@ use tensilo::{Column, Schema};
 /// The metadata key for the Arrow schema of the source of a file.
 const SAVED_SCHEMA: &str = "ARROW:schema";
 
-/// The samples of all files, in order, for [`tensilo::export`]. Files are opened one after the
-/// other.
+/// The samples of all files, in order, for [`tensilo::export`]. Files are opened one after another.
 impl Table for Dataset {
     type Error = DataError;
 

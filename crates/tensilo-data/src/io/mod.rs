@@ -1,12 +1,12 @@
 //! How the files of a dataset are opened and read.
 //!
 //! The best way to read depends on where files are and how large they are: io_uring hides the
-//! latency of disks, but gains nothing in memory; direct I/O keeps a dataset larger than memory
-//! from evicting itself; objects need concurrent requests. An [`IoChoice`] is one such method
-//! ([`Io`]), the function that opens files with it ([`Opener`]), and the reason for it. Modules
-//! above this one only see readers of the core, whichever way their bytes arrive.
+//! latency of disks, but does not help for files in memory; direct I/O keeps a dataset larger than
+//! memory from evicting itself; objects need concurrent requests. An [`IoChoice`] contains one such
+//! method ([`Io`]), the function that opens files with it ([`Opener`]), and the reason for it.
+//! Modules above this one only see readers of the core, however their bytes arrive.
 //!
-//! An explicit choice of the caller is final. Otherwise `choose` looks at the file system and the
+//! An explicit choice by the caller is final. Otherwise `choose` looks at the file system and the
 //! kernel, and `for_shuffled` at file sizes and the memory of this machine.
 //!
 //! An [`IoPool`] opens and reads several files at the same time.
@@ -36,7 +36,7 @@ use tensilo::{OpenOptions, Reader};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Io {
-    /// `pread`, one range after the other. Near ranges are coalesced.
+    /// `pread`, one range after another. Nearby ranges are coalesced.
     Pread,
     /// Memory maps.
     Mmap,
@@ -73,7 +73,8 @@ pub(crate) struct IoChoice {
     pub chosen: Option<&'static str>,
 }
 
-/// A function that opens files. Where opening takes a round trip, also a function that starts it.
+/// A function that opens files. If opening takes a round trip, there is also a function that starts
+/// it.
 #[derive(Clone)]
 pub(crate) struct Opener {
     open: Arc<OpenFile>,
@@ -225,22 +226,22 @@ fn is_of(file_systems: &[FsWord], path: &Path) -> bool {
     rustix::fs::statfs(path).is_ok_and(|found| file_systems.contains(&found.f_type))
 }
 
-/// Returns the memory of the machine in bytes, or `None` if it is unknown.
+/// Returns the size of the machine's memory in bytes, or `None` if it is unknown.
 fn memory_bytes() -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Returns whether files stay in the page cache: they have at most half of the memory. If the
-/// memory is unknown, returns `false`.
+/// Returns whether files stay in the page cache, that is, whether their size is at most half of the
+/// memory. If the memory is unknown, returns `false`.
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 fn fits_in_cache(file_bytes: u64, memory_bytes: Option<u64>) -> bool {
     memory_bytes.is_some_and(|memory| file_bytes <= memory / 2)
 }
 
-/// Returns whether files of this size do not stay in the page cache while a job reads them: they
-/// have more than half of the memory.
+/// Returns whether files of this size are too large to stay in the page cache while a job reads
+/// them, that is, larger than half of the memory.
 pub(crate) fn is_larger_than_memory(file_bytes: u64) -> bool {
     memory_bytes().is_some_and(|memory| file_bytes > memory / 2)
 }

@@ -1,9 +1,9 @@
 //! Threads that wait for I/O, so that several files are opened and read at the same time.
 //!
 //! Opening or reading an object takes a round trip, and so does a file on a network. A batch whose
-//! samples are in many files would wait for one file after the other. So a loader owns one pool.
-//! Its threads start with the first batch that needs them and stay until the loader is dropped: no
-//! batch starts a thread.
+//! samples are in many files would wait for one file after another. So a loader owns one pool. Its
+//! threads start with the first batch that needs them and stay until the loader is dropped, so
+//! later batches start no thread.
 //!
 //! After `fork`, the child does not have the threads of the pool. There, work runs on the calling
 //! thread until the loader creates another pool.
@@ -36,7 +36,7 @@ impl IoPool {
         Self { depth, process: process::id(), threads: OnceLock::new() }
     }
 
-    /// Returns an equal pool for this process. Starts no thread.
+    /// Returns a pool of the same depth for this process. Starts no thread.
     pub(crate) fn reopened(&self) -> Self {
         Self::new(self.depth)
     }
@@ -82,7 +82,7 @@ impl Drop for IoPool {
         if let Some(Some(Threads { pool, handles })) = self.threads.take()
             && self.process == process::id()
         {
-            drop(ManuallyDrop::into_inner(pool)); // tells them to end
+            drop(ManuallyDrop::into_inner(pool)); // signals them to end
             for handle in handles {
                 let _ = handle.join(); // a panic of a job has already reached its caller
             }

@@ -1,12 +1,12 @@
 //! Files read with io_uring: all ranges of a batch are in flight at the same time.
 //!
-//! Each thread has its own ring, so reads take no lock, and reads in waves of bounded memory. The
-//! kernel writes to memory that the ring owns, and the bytes are copied to the caller from there.
-//! If the ring cannot wait for its reads, it leaks that memory: the kernel may still write to it,
-//! and the caller's memory stays safe.
+//! Each thread has its own ring, so reading takes no lock. It reads in waves, to bound the memory.
+//! The kernel writes to memory that the ring owns, and the bytes are copied to the caller from
+//! there. If the ring cannot wait for its reads, it leaks that memory, because the kernel may still
+//! write to it. The caller's memory is never at risk.
 //!
 //! io_uring is never required. Where it is missing or forbidden, for ranges above 1 GiB, and for
-//! each read that fails or is short, bytes are read by position.
+//! each read that fails or is short, positional reads (`pread`) are used.
 
 use crate::sys::{AlignedMemory, ReadAt, Ring};
 use std::cell::RefCell;
@@ -21,20 +21,20 @@ use tensilo::source::{CoalesceConfig, FileIdentity, PositionedFile, RangeError, 
 
 /// The maximum number of reads in flight for each thread.
 const DEPTH: u32 = 64;
-/// Direct reads have offsets and lengths that are multiples of this.
+/// The offsets and lengths of direct reads are multiples of this.
 const SECTOR: u64 = 4096;
 /// The alignment of memory for direct reads.
 const ALIGNMENT: usize = 4096;
-/// Longer ranges are read by position.
+/// Longer ranges are read with `pread`.
 const MAX_RANGE_BYTES: u64 = 1 << 30;
-/// The maximum number of bytes in a wave, except that a wave has at least one range.
+/// The maximum size of a wave in bytes, except that a wave has at least one range.
 const WAVE_BYTES: usize = 8 << 20;
 
 /// A file whose ranges are read with io_uring: all ranges of a batch at the same time, with one
-/// system call for many. Single reads are by position.
+/// system call for many of them. Single reads use `pread`.
 ///
 /// Each thread that reads has its own ring. Where the kernel has no io_uring, or forbids it, ranges
-/// are read by position, one after the other.
+/// are read with `pread`, one after another.
 #[derive(Debug)]
 pub struct UringFile {
     positioned: PositionedFile,
@@ -56,7 +56,7 @@ impl UringFile {
     pub fn open_direct(path: impl AsRef<Path>) -> tensilo::Result<Self> {
         let path = path.as_ref();
         let positioned = PositionedFile::open(path)?;
-        // opens the same file, even if the path now names another
+        // opens the same file, even if the path now names a different one
         let same = format!("/proc/self/fd/{}", positioned.as_fd().as_raw_fd());
         let flags = rustix::fs::OFlags::DIRECT.bits().cast_signed();
         let opened = OpenOptions::new().read(true).custom_flags(flags).open(same);
@@ -91,8 +91,8 @@ impl UringFile {
         ranges.iter().take_while(fits).count().max(1)
     }
 
-    /// Reads ranges to memory of the thread, and copies them to `out`. The kernel must not write to
-    /// borrowed memory, because the ring leaks its memory if it cannot wait for its reads. Also,
+    /// Reads ranges into the thread's memory, and copies them to `out`. The kernel must not write
+    /// to borrowed memory, because the ring leaks its memory if it cannot wait for its reads. Also,
     /// direct reads are longer than their ranges.
     fn read_wave(&self, thread: RingRef<'_>, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         let RingRef { ring, memory } = thread;
@@ -142,7 +142,7 @@ impl UringFile {
         self.direct.as_ref().map_or(self.positioned.as_fd(), AsFd::as_fd)
     }
 
-    /// Reads aligned ranges to memory that the kernel writes to.
+    /// Reads aligned ranges into memory that the kernel writes to.
     fn read_aligned(
         &self,
         ring: &mut Ring,
@@ -171,7 +171,7 @@ impl UringFile {
             let error = result.err().unwrap_or_else(|| io::ErrorKind::Other.into());
             return (None, Err(RangeError { range: 0, error }));
         };
-        // reads that failed or were short are repeated by position
+        // reads that failed or were short are repeated with `pread`
         missing.sort_unstable();
         let all = if result.is_ok() { missing } else { (0..ranges.len()).collect() };
         for number in all {
@@ -266,7 +266,7 @@ struct ThreadRing {
     /// The process that created the ring.
     process: u32,
     ring: Option<Box<Ring>>,
-    /// Memory for reads, which is reused.
+    /// Memory reused for reads.
     memory: Option<Box<dyn ReadMemory>>,
     /// The kernel has no io_uring, or forbids it.
     is_unsupported: bool,

@@ -1,4 +1,4 @@
-//! The work of one thread: a batch, from the number of its step to its values.
+//! The work of one thread: from the number of a step to the values of its batch.
 //!
 //! A [`BatchReader`] takes a batch through the stages: it prefetches the runs that later batches
 //! need, then plans, fetches, decodes and transforms. It owns the memory of these stages and reuses
@@ -7,7 +7,7 @@
 //!
 //! A failure names the first damaged sample of a batch, not the others. So if damaged samples may
 //! be substituted, the reader tests the samples of a failed batch one at a time, replaces those
-//! that are damaged, and reads the batch again. Intact batches pay nothing for this. A substitute
+//! that are damaged, and reads the batch again. This costs nothing for intact batches. A substitute
 //! depends only on the sample, the seed and the epoch, so all ranks and all retries agree on it.
 
 use super::decode::{BatchDecoder, ReadFailure};
@@ -27,7 +27,7 @@ use crate::error::{DataError, Result};
 use crate::order::{MAX_SUBSTITUTE_ATTEMPTS, Receipt, substitute};
 use std::sync::Arc;
 
-/// Reads batches, in memory that is reused.
+/// Reads batches into reused memory.
 pub(super) struct BatchReader {
     setup: Arc<Setup>,
     pub(super) schedule: Schedule,
@@ -36,12 +36,12 @@ pub(super) struct BatchReader {
     prefetcher: Arc<RunPrefetcher>,
     segments: Segments,
     decoder: BatchDecoder,
-    /// The blocks for the GPU of the samples that were read last.
+    /// The blocks of the samples read last, for the GPU to decode.
     #[cfg(feature = "cuda")]
     blocks: Option<BatchBlocks>,
 }
 
-/// What all batch readers of an iterator share.
+/// State shared by all batch readers of an iterator.
 pub(super) struct Shared {
     setup: Arc<Setup>,
     schedule: Schedule,
@@ -51,7 +51,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Returns the shared state for the steps from `first` on.
+    /// Returns the shared state for step `first` and all later steps.
     pub(super) fn new(setup: &Arc<Setup>, schedule: Schedule, first: u64, counters: &Arc<Counters>) -> Self {
         Self {
             setup: setup.clone(),
@@ -107,7 +107,7 @@ impl BatchReader {
         self.permits.run(|| self.counters.time(Count::Decoding, || transform::run_map(function, batch)))
     }
 
-    /// Returns columns to fill, in reused memory if there is any.
+    /// Returns columns to fill, reusing memory if possible.
     pub(super) fn columns(&self) -> Vec<BatchColumn> {
         let mut columns = self.setup.pool.take().unwrap_or_default();
         columns.resize_with(self.setup.columns.columns.len(), BatchColumn::default);
@@ -163,7 +163,7 @@ impl BatchReader {
         if let Some(device) = &setup.device {
             let collect = || collect(decoder, setup, device, segments, samples.len(), columns);
             let blocks = permits.run(|| counters.time(Count::Decoding, collect))?;
-            // a failed attempt or a test for damage has left blocks behind
+            // these blocks are left over from a failed attempt or a test for damage
             if let Some(BatchBlocks { list, device, .. }) = self.blocks.replace(blocks) {
                 device.put_list(list);
             }
@@ -172,8 +172,8 @@ impl BatchReader {
         permits.run(|| counters.time(Count::Decoding, || decoder.decode(setup, segments, samples.len(), columns)))
     }
 
-    /// Replaces damaged samples, and returns their positions in the batch. Samples are tested one
-    /// at a time, in the memory of `scratch`.
+    /// Tests samples one at a time, in the memory of `scratch`. Replaces damaged samples, and
+    /// returns their positions in the batch.
     fn substitute(&mut self, samples: &mut [u64], epoch: u64, scratch: &mut [BatchColumn]) -> Result<Vec<usize>> {
         let mut substituted = Vec::new();
         for (position, sample) in samples.iter_mut().enumerate() {
@@ -195,7 +195,7 @@ impl BatchReader {
                 return Ok(candidate);
             }
         }
-        // the error of the sample itself names the damage
+        // read the sample itself again, because its error describes the damage
         let read = self.fill(&[sample], epoch, scratch).map_err(ReadFailure::into_error);
         Err(read.err().unwrap_or_else(|| {
             DataError::Internal(format!("sample {sample} of the view was damaged, but a second read succeeds"))

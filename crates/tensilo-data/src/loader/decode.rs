@@ -2,14 +2,14 @@
 //!
 //! A column of fixed shape is decoded directly to its position in the batch: each segment scatters
 //! its samples into one tensor, in memory of the loader or of the caller. The samples of a ragged
-//! column have unknown lengths, so each segment is decoded into a buffer of its own, and [`join`]
+//! column have unknown lengths, so each segment is decoded into a separate buffer, and [`join`]
 //! concatenates the buffers in batch order. If one segment has the whole batch in order, its buffer
-//! is taken without a copy. Casts and padding follow column by column, while the values are still
-//! in the processor's cache.
+//! is used without a copy. Casts and padding follow column by column, while the values are still in
+//! the processor's cache.
 //!
-//! A [`ReadFailure`] separates errors that other samples would not avoid, such as a lack of memory
-//! or an interrupt, from failures of a file that was found and opened. Only damage of such a file
-//! can be substituted.
+//! A [`ReadFailure`] distinguishes errors that would occur with any samples, such as a lack of
+//! memory or an interrupt, from failures in a file that was found and opened. Only damaged samples
+//! of such a file can be substituted.
 
 use super::deliver::batch::{BatchColumn, Values};
 use super::deliver::memory::{AlignedBuffer, BatchAllocator, BatchMemory, too_large};
@@ -22,7 +22,7 @@ use tensilo::{ColumnBuffer, ErrorKind};
 
 /// The reason why samples were not read.
 pub(super) enum ReadFailure {
-    /// The batch cannot be read at all, whatever its samples.
+    /// The batch could not be read with any other samples either.
     Fatal(DataError),
     /// Reading failed in a file that was found and opened.
     Failed(DataError),
@@ -49,7 +49,7 @@ pub(super) struct BatchDecoder {
     nulls: Vec<Vec<usize>>,
     /// Decoded elements that are still to be converted or padded.
     staging: AlignedBuffer,
-    /// The bytes of the previous batch on the GPU.
+    /// The size of the previous batch on the GPU, in bytes.
     #[cfg(feature = "cuda")]
     pub(super) device_bytes: usize,
 }

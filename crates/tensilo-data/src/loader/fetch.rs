@@ -1,20 +1,20 @@
 //! The second stage: the bytes of a batch, and read-ahead of the runs that follow.
 //!
-//! [`fetch`] reads the ranges that the plans name. Where each read takes a round trip, it
+//! [`fetch`] reads the ranges that the plans list. Where each read takes a round trip, it
 //! prefetches the ranges of all files before it waits for the first, so that a batch waits once and
 //! not once per file.
 //!
 //! A batch of a windowed order takes a few samples from each of many runs, in shuffled order. Read
 //! one by one, they would be small random reads, although all samples of a run are needed before
 //! its window ends. So [`RunPrefetcher`] prefetches whole runs ahead of the batches: all runs of
-//! the current window, and as much of the next window as is done of this one. Then the operating
-//! system reads local files at sequential speed, and an object store answers many large requests at
-//! the same time. Runs are planned like batches, but nothing waits for their bytes. Errors are
-//! ignored, because reading the samples meets them again.
+//! the current window, and the same share of the next window as the batches have read of this one.
+//! Then the operating system reads local files at sequential speed, and an object store answers
+//! many large requests at the same time. Runs are planned like batches, but nothing waits for their
+//! bytes. Errors are ignored, because reading the samples encounters them again.
 //!
-//! Sequential orders have runs only for object stores: an operating system detects sequential reads
-//! by itself. One thread at a time prefetches, just before its own batch, and a bounded number of
-//! runs per batch, so that no batch is held up for long.
+//! Sequential orders have runs only for object stores, because an operating system detects
+//! sequential reads of local files by itself. One thread at a time prefetches, just before its own
+//! batch, and a bounded number of runs per batch, so that no batch is held up for long.
 
 use super::plan::files::{self, ViewGroup, find_group};
 use super::plan::schedule::{Schedule, StepStart};
@@ -28,8 +28,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError, TryLockError};
 use tensilo::stages::ReadPlan;
 
-/// Reads the bytes of all segments of a batch, unless their files are mapped. Here a batch waits
-/// for values; files, indexes and block indexes were read when it was planned.
+/// Reads the bytes of all segments of a batch, unless their files are mapped. A batch waits here
+/// only for values; files were opened, and indexes and block indexes were read, when it was
+/// planned.
 pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
     let opened_many = segments.opened_many();
     let segments = segments.all_mut();
@@ -46,7 +47,7 @@ pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
     }
 }
 
-/// The number of ranks that one machine may have.
+/// The maximum number of ranks that are assumed to be on one machine.
 const RANKS_PER_MACHINE: u32 = 8;
 /// The maximum number of runs that are prefetched per batch beyond those that it needs, so that no
 /// batch waits long.
@@ -66,9 +67,9 @@ pub(super) struct RunPrefetcher {
     count: AtomicU64,
     /// The epochs in which runs are prefetched.
     epochs: Range<u64>,
-    /// The ranges that were deferred. The lock also lets only one thread prefetch at a time.
+    /// The deferred ranges. The lock also lets only one thread prefetch at a time.
     deferred: Mutex<Vec<GroupRange>>,
-    /// Whether ranges were deferred, to know without the lock.
+    /// Whether there are deferred ranges, readable without the lock.
     has_deferred: AtomicBool,
 }
 
@@ -94,10 +95,10 @@ impl RunPrefetcher {
 
     /// Prefetches runs when a thread starts the batch of a step, which has these samples.
     ///
-    /// For objects, all runs of the batch are requested when this returns, so planning the batch
-    /// sends no request of its own for headers in these runs. If the runs are in more groups than
-    /// may be opened at the same time, ranges without samples of the batch are deferred to later
-    /// calls.
+    /// For objects, all runs of the batch have been requested when this returns, so planning the
+    /// batch sends no separate requests for headers in these runs. If the runs are in more groups
+    /// than may be opened at the same time, ranges without samples of the batch are deferred to
+    /// later calls.
     pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, start: StepStart, samples: &[u64]) {
         if !self.epochs.contains(&start.epoch) {
             return;
@@ -130,7 +131,7 @@ impl RunPrefetcher {
         let end = target.min(needed.max(begin.saturating_add(prefetch_count))).max(begin);
         deferred.extend(self.find(setup, schedule, begin..end, count));
         prefetch_first(setup, &mut deferred, || BatchSamples::new(setup, samples, start.epoch));
-        // only now: threads that see the new count do not wait for this one
+        // stored last, because threads that see the new count do not wait for this one
         self.has_deferred.store(!deferred.is_empty(), Ordering::Release);
         self.count.store(end, Ordering::Release);
     }
@@ -153,7 +154,7 @@ impl RunPrefetcher {
     }
 }
 
-/// Prefetches the ranges that matter first for a batch, and leaves the others in `ranges`.
+/// Prefetches the ranges that a batch needs first, and leaves the others in `ranges`.
 fn prefetch_first(setup: &Setup, ranges: &mut Vec<GroupRange>, batch: impl FnOnce() -> BatchSamples) {
     let max_groups = if setup.reads_objects { MAX_OBJECTS_PER_BATCH } else { usize::MAX };
     let first = take_first(ranges, max_groups, batch);
@@ -173,16 +174,16 @@ fn prefetch_first(setup: &Setup, ranges: &mut Vec<GroupRange>, batch: impl FnOnc
     while !are_complete {
         are_complete = true;
         for plan in &mut plans {
-            // a plan that failed takes no further step
+            // a failed plan takes no further steps
             are_complete &= plan.advance().unwrap_or(true);
         }
     }
-    let _ = ReadPlan::prefetch_all(&plans); // reading the samples meets the same errors
+    let _ = ReadPlan::prefetch_all(&plans); // reading the samples reports the same errors
 }
 
-/// Takes all ranges if they are in at most `max_groups` groups of files. Otherwise takes the first
-/// `max_groups` ranges, or all that have samples of the batch if these are more, with the batch's
-/// ranges first.
+/// Takes all ranges if they are in at most `max_groups` groups of files. Otherwise, sorts the
+/// ranges with samples of the batch first, and takes the first `max_groups` ranges, or all with
+/// samples of the batch if there are more.
 fn take_first(
     ranges: &mut Vec<GroupRange>,
     max_groups: usize,

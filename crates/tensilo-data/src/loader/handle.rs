@@ -55,20 +55,22 @@ impl Loader {
     /// Returns the batches from a state to the end of its epoch, in the order of the state. The
     /// batch size and the number of ranks may differ from the job that saved it.
     ///
-    /// Fails if the state belongs to another dataset, view or number of samples, or if the loader
-    /// was given another order, seed or last batch. Cost: starts threads, whatever the position.
+    /// Fails if the state belongs to a different dataset, view or number of samples, or if the
+    /// loader was given a different order, seed or last batch. Cost: starts threads, whatever the
+    /// position.
     pub fn resume(&self, state: &State) -> Result<BatchIterator> {
         self.resume_until(state, state.epoch.saturating_add(1))
     }
 
-    /// As [`Loader::resume`], up to the start of epoch `end`.
+    /// Like [`Loader::resume`], but continues up to the start of epoch `end`.
     pub fn resume_until(&self, state: &State, end: u64) -> Result<BatchIterator> {
         let setup = self.0.for_this_process();
         let schedule = Schedule::resume(&setup, state, end)?;
         Ok(BatchIterator::new(setup, schedule))
     }
 
-    /// Returns the state at the start of an epoch: [`Loader::resume`] delivers all of it.
+    /// Returns the state at the start of an epoch, from which [`Loader::resume`] delivers all of
+    /// it.
     pub fn state(&self, epoch: u64) -> State {
         Schedule::for_epochs(&self.0, epoch..epoch.saturating_add(1)).state(&self.0, 0, Receipt::default())
     }
@@ -139,10 +141,10 @@ impl SampleReader {
         Self(reader)
     }
 
-    /// Reads samples of the view in the given order; repeated samples are delivered each time.
-    /// Samples of a mixture are those it has in epoch 0.
+    /// Reads samples of the view in the given order; repeated samples are delivered each time. For
+    /// a mixture, these are its samples in epoch 0.
     ///
-    /// Fails if a sample is not in the view or is damaged: nothing is substituted. Cost: a gather.
+    /// Fails if a sample is not in the view or is damaged; nothing is substituted. Cost: a gather.
     /// The loader reuses the memory when the batch is dropped.
     pub fn take(&mut self, samples: &[u64]) -> Result<Batch> {
         let n = self.0.schedule.n();
@@ -153,9 +155,9 @@ impl SampleReader {
         self.take_of(samples, 0)
     }
 
-    /// As [`SampleReader::take`], but decodes the samples on the GPU of
-    /// [`LoaderOptions::decode_on`](super::LoaderOptions::decode_on), to memory of an allocator.
-    /// Returns once they are decoded.
+    /// Like [`SampleReader::take`], but decodes the samples on the GPU of
+    /// [`LoaderOptions::decode_on`](super::LoaderOptions::decode_on), into memory from an
+    /// allocator. Returns once they are decoded.
     #[cfg(feature = "cuda")]
     pub fn take_on_device<A: DeviceAllocator>(
         &mut self,

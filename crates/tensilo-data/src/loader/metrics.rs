@@ -18,11 +18,11 @@ pub struct LoaderMetrics {
     pub batches: u64,
     /// The number of samples in these batches.
     pub samples: u64,
-    /// The bytes of values in these batches.
+    /// The size of the values in these batches, in bytes.
     pub value_bytes: u64,
-    /// The bytes read from files; 0 if the files are mapped.
+    /// The number of bytes read from files; 0 if the files are mapped.
     pub read_bytes: u64,
-    /// The number of damaged samples for which others were delivered.
+    /// The number of damaged samples that were replaced by others.
     pub substitutes: u64,
     /// The time since the iterator was made.
     pub elapsed: Duration,
@@ -36,7 +36,7 @@ pub struct LoaderMetrics {
     pub fetching: Duration,
     /// The time spent decoding, summed over all threads.
     pub decoding: Duration,
-    /// The bytes copied to a GPU.
+    /// The number of bytes copied to a GPU.
     pub copied_bytes: u64,
     /// The time that the GPU spent copying.
     pub copying: Duration,
@@ -44,7 +44,8 @@ pub struct LoaderMetrics {
     pub device_decoding: Duration,
     /// The time that the consumer waited for the GPU, including the first batch.
     pub device_waited: Duration,
-    /// The number of batches that were ready each time the consumer took one, summed up.
+    /// The number of batches that were ready when the consumer took one, summed over all batches
+    /// taken.
     pub ready: u64,
     /// The maximum number of threads that decode concurrently
     /// ([`LoaderOptions::decode_threads`](crate::LoaderOptions::decode_threads)).
@@ -62,7 +63,8 @@ impl LoaderMetrics {
         if elapsed > 0.0 { (waited / elapsed).min(1.0) } else { 0.0 }
     }
 
-    /// Returns advice in one sentence. A loop that only takes batches always waits for them.
+    /// Returns advice in one sentence. A loop that does nothing but take batches always waits for
+    /// them.
     pub fn verdict(&self) -> String {
         let share = self.waiting_share() * 100.0;
         if share < 5.0 {
@@ -136,7 +138,7 @@ impl Counters {
         }
     }
 
-    /// Runs `work`, and adds the time that it takes.
+    /// Runs `work`, and adds its duration to a counter.
     pub(super) fn time<R>(&self, count: Count, work: impl FnOnce() -> R) -> R {
         let begun = Instant::now();
         let result = work();

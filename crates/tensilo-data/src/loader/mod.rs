@@ -1,4 +1,4 @@
-//! The loader: batches that are ready before the consumer asks for them.
+//! The loader: batches that are ready before the consumer requests them.
 //!
 //! A training step must wait neither for storage nor for decoding. So a loader prepares several
 //! batches at the same time, and one thread takes each batch through all of five stages:
@@ -19,9 +19,9 @@
 //!
 //! The samples of a step follow from its number by arithmetic. So the threads need no coordination
 //! beyond a counter of steps, and a batch is the same whatever the number of threads.
-//! [`batch_reader`] is what one thread does. Threads share the [`setup`], which never changes, and
-//! otherwise only the queue of batches, the permits, the memory pool, the counters and the state of
-//! prefetching.
+//! [`batch_reader`] implements the work of one thread. Threads share the [`setup`], which never
+//! changes, and otherwise only the queue of batches, the permits, the memory pool, the counters and
+//! the state of prefetching.
 
 mod batch_reader;
 mod decode;

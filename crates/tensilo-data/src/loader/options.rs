@@ -91,7 +91,7 @@ impl LoaderOptions {
             paddings: Vec::new(),
             stored_elements: false,
             threads: Threads::default(),
-            on_damage: OnDamage::Fail,
+            on_damage: OnDamage::Error,
             read_ahead: ReadAhead::Auto,
             allocator: None,
             interrupt: None,
@@ -145,11 +145,11 @@ impl LoaderOptions {
 
     /// Sets whether columns whose stored elements are not their values are delivered in stored
     /// form: decimals as unscaled integers or their bytes, intervals as their components. By
-    /// default such a column is an error. [`LogicalType::of`] tells what the elements stand for.
-    /// [`LoaderOptions::cast`] of such a column to another type stays an error.
+    /// default such a column is an error. [`LogicalType::of`] says what the elements represent.
+    /// [`LoaderOptions::cast`] of such a column to another type is still an error.
     ///
     /// Dates, times, timestamps and durations are delivered with either setting, as counts of the
-    /// unit that [`LogicalType::of`] tells.
+    /// unit that [`LogicalType::of`] gives.
     ///
     /// [`LogicalType::of`]: tensilo::LogicalType::of
     pub fn stored_elements(mut self, stored_elements: bool) -> Self {
@@ -158,13 +158,13 @@ impl LoaderOptions {
     }
 
     /// Decodes on a GPU. Batches contain stored blocks, and
-    /// [`BatchIterator::on_device`](super::BatchIterator::on_device) decodes them to memory of the
-    /// GPU. Text and lists stay in host memory unless they are padded. Other columns that the GPU
-    /// cannot decode are decoded on the host and sent with the rest.
+    /// [`BatchIterator::on_device`](super::BatchIterator::on_device) decodes them into GPU memory.
+    /// Text and lists stay in host memory unless they are padded. Other columns that the GPU cannot
+    /// decode are decoded on the host and sent with the rest.
     ///
     /// Such a loader supports neither [`LoaderOptions::map`] nor [`LoaderOptions::allocator`]. With
-    /// [`OnDamage::Substitute`], a sample whose checksum does not match is substituted. A sample
-    /// whose checksum matches but whose encoding breaks a rule is an error of its batch.
+    /// [`OnDamage::Substitute`], a sample whose checksum does not match is substituted. If the
+    /// checksum of a sample matches but its encoding breaks a rule, its batch is an error.
     #[cfg(feature = "cuda")]
     pub fn decode_on(mut self, gpu: &tensilo_cuda::Gpu) -> Self {
         self.gpu = Some(gpu.clone());
@@ -172,9 +172,9 @@ impl LoaderOptions {
     }
 
     /// Sets the minimum size of a batch that the GPU decodes, in delivered bytes. The processor
-    /// decodes smaller batches, which it does as fast, and sends them decoded. The default is 1
-    /// MiB; with 0, the GPU decodes every batch. The size of a batch is estimated from the one
-    /// before.
+    /// decodes smaller batches, which is just as fast, and sends them decoded. The default is 1
+    /// MiB; with 0, the GPU decodes every batch. The size of a batch is estimated from the previous
+    /// batch.
     #[cfg(feature = "cuda")]
     pub fn min_device_bytes(mut self, bytes: usize) -> Self {
         self.min_device_bytes = bytes;
@@ -190,8 +190,8 @@ impl LoaderOptions {
     /// Sets the maximum number of threads that decode concurrently.
     ///
     /// The default, 0, is one less than the number of processors, and at least 1, which leaves one
-    /// to the consumer. If the consumer waits and [`LoaderMetrics`](super::LoaderMetrics) show more
-    /// decoding than fetching, raise it.
+    /// for the consumer. If the consumer waits and [`LoaderMetrics`](super::LoaderMetrics) show
+    /// more decoding than fetching, raise it.
     pub fn decode_threads(mut self, threads: usize) -> Self {
         self.threads.decode_threads = threads;
         self
@@ -207,14 +207,14 @@ impl LoaderOptions {
     ///
     /// If the samples of a batch are in several files that are not open, up to 16 of these files
     /// are opened and read concurrently. With an I/O depth of 1, they are opened and read one after
-    /// the other.
+    /// another.
     pub fn io_depth(mut self, batches: usize) -> Self {
         self.threads.io_depth = batches;
         self
     }
 
     /// Sets the prefetch depth: the maximum number of batches that are ready or in progress before
-    /// the consumer asks for them. A value below [`io_depth`](Self::io_depth) is raised to it.
+    /// the consumer requests them. A value below [`io_depth`](Self::io_depth) is raised to it.
     ///
     /// The default, 0, is twice the I/O depth. If the duration of the consumer's steps or of reads
     /// varies a lot, raise it. Each batch takes memory.
@@ -223,7 +223,7 @@ impl LoaderOptions {
         self
     }
 
-    /// Sets what happens to damaged samples. The default is [`OnDamage::Fail`].
+    /// Sets what happens to damaged samples. The default is [`OnDamage::Error`].
     pub fn on_damage(mut self, on_damage: OnDamage) -> Self {
         self.on_damage = on_damage;
         self
@@ -237,14 +237,14 @@ impl LoaderOptions {
     }
 
     /// Sets an allocator for the values of batches, instead of memory that the loader owns and
-    /// reuses. Values of ragged and nested columns are copied there once.
+    /// reuses. Values of ragged and nested columns are copied into it once.
     pub fn allocator(mut self, allocator: Arc<dyn BatchAllocator>) -> Self {
         self.allocator = Some(allocator);
         self
     }
 
     /// Sets a function that is called before each segment of at most 16,384 samples is read or
-    /// decoded. If it breaks, the batch is an error of kind
+    /// decoded. If it returns `Break`, the batch is an error of kind
     /// [`Cancelled`](tensilo::ErrorKind::Cancelled).
     pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = Some(interrupt);
@@ -288,11 +288,11 @@ impl LoaderOptions {
         self
     }
 
-    /// Returns the loader of a view. Starts no thread and opens no file.
+    /// Returns a loader for a view. Starts no thread and opens no file.
     ///
     /// Fails if an option is not valid for the view: a column does not exist or differs among
     /// datasets, a cast or a padding is not possible, the rank is not below the number of ranks, or
-    /// an epoch has no step. Also fails for a column of decimals or intervals, unless
+    /// an epoch has no steps. Also fails for a column of decimals or intervals, unless
     /// [`LoaderOptions::stored_elements`] is set and the column is not cast.
     pub fn loader(self, view: &View) -> Result<Loader> {
         let setup = self.setup(view)?;
@@ -301,20 +301,20 @@ impl LoaderOptions {
     }
 
     /// Returns a reader of arbitrary samples of a view for the calling thread, like
-    /// [`Loader::reader`](super::Loader::reader), but also if an epoch has no step. Otherwise fails
-    /// as [`LoaderOptions::loader`] does.
+    /// [`Loader::reader`](super::Loader::reader), but also if an epoch has no steps. Otherwise
+    /// fails as [`LoaderOptions::loader`] does.
     pub fn reader(self, view: &View) -> Result<SampleReader> {
         Ok(Loader::new(self.setup(view)?).reader())
     }
 
     /// Reads a range of samples of a view, checks them, and sends them in stored form to the GPU of
-    /// [`LoaderOptions::decode_on`], where they stay. Sends as many samples, from the first, as fit
-    /// in `max_bytes`, in whole uploads of about 64 MiB. Columns must be numbers of a fixed shape,
-    /// or padded with only the first extent varying. The GPU casts `bf16` and `f16` to `f32`, and
-    /// nothing else.
+    /// [`LoaderOptions::decode_on`], where they stay. Starting with the first sample, sends as many
+    /// as fit in `max_bytes`, in whole uploads of about 64 MiB. Columns must be numbers of a fixed
+    /// shape, or padded with only the first extent varying. The only casts on the GPU are from
+    /// `bf16` and `f16` to `f32`.
     ///
-    /// Calls `progress` with the number of samples that are sent and the total. If it breaks, the
-    /// error is of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
+    /// Calls `progress` with the number of samples sent so far and the total. If it returns
+    /// `Break`, the error is of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
     ///
     /// Fails as [`LoaderOptions::loader`] does, or if the range is not in the view, a sample is
     /// damaged, or a file does not have a column. Cost: reads the columns once.

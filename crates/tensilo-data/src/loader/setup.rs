@@ -1,8 +1,8 @@
 //! The resolved options of a loader, which all of its threads share and which never change.
 //!
 //! Defaults are resolved here: thread counts from the number of processors and from where the files
-//! are, the order from the dataset. A forked process gets a setup of its own, with file handles and
-//! an I/O pool that share no lock with threads of the parent.
+//! are, the order from the dataset. A forked process gets its own setup, with file handles and an
+//! I/O pool that share no lock with threads of the parent.
 
 use super::deliver::batch::BatchColumn;
 use super::deliver::memory::{BatchAllocator, Pool};
@@ -27,7 +27,7 @@ pub type Interrupt = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 pub enum OnDamage {
     /// The batch is an error that names the sample.
     #[default]
-    Fail,
+    Error,
     /// Damaged samples are replaced by others, the same ones on every rank ([`substitute`]). Files
     /// that were replaced, or that cannot be opened or read, are still errors.
     ///
@@ -65,7 +65,8 @@ pub(super) struct Setup {
     pub columns: ColumnSpecs,
     pub order: Order,
     pub seed: u64,
-    /// Order, seed and last batch as far as the caller set them: a resumed state must agree.
+    /// The order, the seed and the last batch, if the caller set them. A resumed state must agree
+    /// with them.
     pub explicit: (Option<Order>, Option<u64>, Option<LastBatch>),
     pub threads: Threads,
     /// Opens and reads several files concurrently.
@@ -82,8 +83,9 @@ pub(super) struct Setup {
     pub pool: Arc<Pool<Vec<BatchColumn>>>,
 }
 
-/// The threads that open and read files of a batch concurrently: enough for a network server to
-/// have many requests to answer. Opening many objects is started together, whatever this number.
+/// The number of threads that open and read files of a batch concurrently: enough to keep many
+/// requests to a network server in flight. Many objects start to open together, whatever this
+/// number.
 const IO_THREADS: usize = 16;
 /// The minimum default I/O depth for objects of a store.
 const OBJECT_IO_DEPTH: usize = 4;
@@ -143,7 +145,7 @@ impl Setup {
             explicit: (None, None, None),
             threads,
             io: Threads::default().io_pool(),
-            on_damage: OnDamage::Fail,
+            on_damage: OnDamage::Error,
             read_ahead: ReadAhead::Auto,
             allocator: None,
             interrupt: None,
@@ -174,7 +176,7 @@ impl Setup {
         Self { device: None, ..self.clone() }
     }
 
-    /// Fails if the caller wants to stop.
+    /// Fails if the caller's function requests a stop.
     pub(super) fn check_interrupt(&self) -> Result<()> {
         match self.interrupt.as_ref().map(|interrupt| interrupt()) {
             Some(ControlFlow::Break(())) => Err(tensilo::Error::cancelled().into()),
@@ -195,7 +197,7 @@ impl Setup {
     }
 }
 
-/// Fails if an epoch has no step (O-4.5).
+/// Fails if an epoch has no steps (O-4.5).
 pub(super) fn check_steps(division: Division, n: u64) -> Result<()> {
     if division.steps(n, 0) > 0 {
         return Ok(());

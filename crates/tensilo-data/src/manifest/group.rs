@@ -1,9 +1,9 @@
 //! Groups of samples and their files (chapter 5 of `MANIFEST.md`).
 //!
-//! A group is consecutive samples, and one or more files that store them. Each file of a group has
-//! different columns: adding a column adds a file to each group, and rewrites nothing. A file is
-//! listed by its path in the folder of the dataset (M-1.3), and by length, footer and content id of
-//! the commit to read, so later commits of the file are not seen.
+//! A group is a range of consecutive samples, and one or more files that store them. Each file of a
+//! group has different columns: adding a column adds a file to each group, and rewrites nothing. A
+//! file is listed by its path in the folder of the dataset (M-1.3), and by the length, footer and
+//! content id of the commit to read, so later commits of the file are not visible.
 
 use super::column::{DatasetColumn, Layout};
 use super::json::{Hex, MAX_NUMBER, Number};
@@ -45,7 +45,7 @@ pub(crate) struct FileEntry {
     pub layout: usize,
     /// The path in the dataset, separated by `/`.
     pub path: Box<str>,
-    /// The length at its commit.
+    /// The length of the file at its commit, in bytes.
     pub bytes: u64,
     /// The offset of the footer.
     pub footer: u64,
@@ -82,7 +82,10 @@ impl GroupJson {
             let index = usize::try_from(file.layout.0).unwrap_or(usize::MAX);
             let layout = columns.layouts.get(index).ok_or_else(|| {
                 let count = columns.layouts.len();
-                RuleViolation::new("M-4.2", format!("{}: there is no layout {index}, only {count} layouts", file.path))
+                RuleViolation::new(
+                    "M-4.2",
+                    format!("{}: layout {index} does not exist; there are {count} layouts", file.path),
+                )
             })?;
             for (name, id) in layout {
                 ensure(found.insert(id), "M-5.1", || {
@@ -124,7 +127,7 @@ fn first_path(files: &[FileEntry]) -> &str {
     files.first().map_or("a group", |file| &file.path)
 }
 
-/// The maximum length of a path (M-1.3).
+/// The maximum length of a path in bytes (M-1.3).
 const MAX_PATH_BYTES: usize = 1024;
 
 /// Checks a path (M-1.3).

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The maximum number (M-2.3): every JSON parser reads it exactly.
+/// The maximum number (M-2.3). Every JSON parser reads numbers up to it exactly.
 pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// The start of the message for a number that breaks M-2.3.
@@ -135,7 +135,7 @@ pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializ
 
 /// Returns a value as one line of JSON.
 pub(super) fn line(value: &impl Serialize) -> String {
-    // only maps whose keys are not texts fail
+    // only maps whose keys are not strings fail
     serde_json::to_string(value).unwrap_or_default()
 }
 

@@ -1,7 +1,7 @@
 //! Pages of groups (chapter 6 of `MANIFEST.md`).
 //!
 //! A page is a sealed text of groups, and its name is its digest. So it never changes, several
-//! versions can list it, and a reader can tell whether it got the right one. Opening a version
+//! versions can list it, and a reader can check whether it got the right one. Opening a version
 //! reads no page.
 
 use super::group::{self, Columns, Group, GroupJson};
@@ -10,7 +10,7 @@ use super::{RuleViolation, ensure, sealed};
 use serde::{Deserialize, Serialize};
 
 const FORMAT: &str = "tensilo dataset page 1";
-/// The maximum length of a page (M-2.4).
+/// The maximum length of a page in bytes (M-2.4).
 pub(crate) const MAX_BYTES: u64 = 4 << 20;
 
 #[derive(Deserialize)]

@@ -1,8 +1,8 @@
 //! Sealed texts: JSON that ends with its own digest (chapter 2 of `MANIFEST.md`).
 //!
-//! The digest covers all bytes before it, so it is checked before anything is parsed. Then come the
-//! format and the required features: a newer format may have changed every other member. The digest
-//! finds damage; it is not a signature.
+//! The digest covers all bytes before it, so it is checked before anything is parsed. The format
+//! and the required features are checked next, because a newer format may have changed every other
+//! member. The digest detects damage; it is not a signature.
 
 use super::json::{Hex, NOT_A_NUMBER};
 use super::{RuleViolation, ensure};
@@ -12,14 +12,14 @@ use sha2::{Digest, Sha256};
 
 const MEMBER: &[u8] = b"\"digest\": \"";
 const END: &[u8] = b"\"}\n";
-/// The length of [`MEMBER`], the digits and [`END`].
+/// The total length of [`MEMBER`], the digits and [`END`].
 const SEAL_BYTES: usize = 46;
 
 /// Returns the first 16 bytes of a SHA-256.
 pub(crate) fn digest(bytes: &[u8]) -> Hex {
     let mut first = Hex::default();
     let whole: [u8; 32] = Sha256::digest(bytes).into();
-    first.0.copy_from_slice(&whole[..16]); // in bounds, and equal lengths
+    first.0.copy_from_slice(&whole[..16]); // in bounds, and of equal lengths
     first
 }
 

@@ -15,7 +15,7 @@ use std::fmt::Write;
 use tensilo::Metadata;
 
 const FORMAT: &str = "tensilo dataset 1";
-/// The maximum length of the file of a version (M-2.4).
+/// The maximum length of the file of a version in bytes (M-2.4).
 pub(crate) const MAX_BYTES: u64 = 64 << 20;
 
 #[derive(Deserialize)]

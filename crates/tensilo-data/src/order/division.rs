@@ -6,8 +6,8 @@
 //!
 //! Only the last step of an epoch can lack positions, and [`LastBatch`] says how it ends: leave it
 //! out, fill it from the start of the epoch, or divide the rest evenly. Steps may start at any
-//! position, because a job that resumes with another `batch` or `world` continues where the old one
-//! stopped.
+//! position, because a job that resumes with a different `batch` or `world` continues where the old
+//! one stopped.
 
 use crate::error::{DataError, Result};
 use std::fmt;
@@ -44,7 +44,7 @@ pub struct Division {
     last_batch: LastBatch,
 }
 
-/// The maximum number of samples of a step.
+/// The maximum number of samples in a step.
 const MAX_STEP_SAMPLES: u64 = 1 << 32;
 
 impl Division {
@@ -83,13 +83,13 @@ impl Division {
     pub fn steps(&self, n: u64, start: u64) -> u64 {
         let left = n.saturating_sub(start);
         match self.last_batch {
-            LastBatch::Drop => left / self.step_samples(), // at least 1
+            LastBatch::Drop => left / self.step_samples(), // the divisor is at least 1
             LastBatch::Pad | LastBatch::Exact => left.div_ceil(self.step_samples()),
         }
     }
 
-    /// Returns the position at which the step after the one at `start` starts, in an epoch of `n`
-    /// samples. If that is position 0 of the next epoch, returns `None`.
+    /// Returns the start position of the step after the one at `start`, in an epoch of `n` samples.
+    /// If that is position 0 of the next epoch, returns `None`.
     pub fn next(&self, n: u64, start: u64) -> Option<u64> {
         let next = start.saturating_add(self.step_samples());
         (self.steps(n, next) > 0).then_some(next)

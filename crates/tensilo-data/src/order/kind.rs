@@ -1,8 +1,8 @@
 //! The kinds of order, and the sizes of runs and windows.
 //!
-//! A sequential order reads fastest and shuffles nothing. A full shuffle reads each sample on its
-//! own. A windowed order is the compromise: it reads runs of about 1 MiB, and mixes the samples of
-//! up to 512 runs.
+//! A sequential order reads fastest and shuffles nothing. A full shuffle reads each sample
+//! individually. A windowed order is the compromise: it reads runs of about 1 MiB, and mixes the
+//! samples of up to 512 runs.
 
 use crate::error::{DataError, Result};
 use std::fmt;
@@ -36,16 +36,16 @@ impl fmt::Display for Order {
 /// The sizes of [`Order::Windowed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WindowSizes {
-    /// The number of consecutive samples of a run.
+    /// The number of consecutive samples in a run.
     pub(crate) run: NonZeroU32,
-    /// The number of runs of a window.
+    /// The number of runs in a window.
     pub(crate) window: NonZeroU32,
 }
 
 /// The default size of a run, and the maximum default size of a window.
 const RUN_BYTES: u64 = 1 << 20;
 const WINDOW_BYTES: u64 = 256 << 20;
-/// The maximum number of runs of a default window.
+/// The maximum number of runs in a default window.
 const MAX_WINDOW_RUNS: u64 = 512;
 
 impl WindowSizes {
@@ -69,12 +69,12 @@ impl WindowSizes {
         Self { run: of(run), window: of(window) }
     }
 
-    /// Returns the number of samples of a run, `K`.
+    /// Returns the number of samples in a run, `K`.
     pub fn run(self) -> u32 {
         self.run.get()
     }
 
-    /// Returns the number of runs of a window, `W`.
+    /// Returns the number of runs in a window, `W`.
     pub fn window(self) -> u32 {
         self.window.get()
     }

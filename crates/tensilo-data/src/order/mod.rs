@@ -1,7 +1,7 @@
 //! The order of samples: which samples a training job takes, when, and on which rank (`ORDER.md`).
 //!
 //! The usual shuffle is a list: permute `0..n` and walk through it. For 10^9 samples, the list
-//! takes 8 GB on each machine, is rebuilt for each epoch, and is skipped through when a job
+//! takes 8 GB on each machine, is rebuilt for each epoch, and must be skipped through when a job
 //! resumes. Here no list is stored or sent. An order is a function from a position in the epoch to
 //! a sample, computed from seed, epoch and `n`. Every machine evaluates the same function, so ranks
 //! agree without talking to each other.
@@ -9,20 +9,20 @@
 //! The function is built from five ideas, each on top of the one before:
 //!
 //! 1. **Keys** ([`permutation`]). Every number that looks random is a hash of its purpose and of
-//!    words such as seed and epoch. Words are absorbed one after the other: if they were added,
-//!    seed 1 in epoch 2 would shuffle like seed 2 in epoch 1.
+//!    words such as seed and epoch. Words are absorbed one after another: if they were added, seed
+//!    1 in epoch 2 would shuffle like seed 2 in epoch 1.
 //! 2. **Permutations** ([`Permutation`]). A key selects a permutation of `0..n`, evaluated at one
-//!    index at a time. Take the least power of two that is at least `n`, cut an index of that many
-//!    bits into two halves, and in each round XOR one half with a hash of the other: a Feistel
+//!    index at a time. Take the smallest power of two that is at least `n`, cut an index of that
+//!    many bits into two halves, and in each round XOR one half with a hash of the other: a Feistel
 //!    network. If the result is not below `n`, apply the network again. The inverse runs the rounds
 //!    backwards.
 //! 3. **Runs and windows** ([`windowed`]). *Shuffled* applies one permutation to all samples, so
-//!    each sample is a separate read. *Windowed* cuts the samples into runs of `K` neighbours,
+//!    each sample is a separate read. *Windowed* cuts the samples into runs of `K` neighbors,
 //!    permutes the runs, groups every `W` of them into a window, and permutes the samples of each
 //!    window. Files are read in runs, and only the runs of about one window are in use.
 //! 4. **Steps and ranks** ([`Division`]). A step takes the next `batch * world` positions. Rank
 //!    `r`, counted from 0, takes the `r`-th slice of `batch` positions. [`LastBatch`] says what
-//!    becomes of positions that do not fill a step.
+//!    happens to positions that do not fill a step.
 //! 5. **Resuming** ([`State`]). The samples taken so far are a prefix of the order, however ranks
 //!    divided it. So a state is the order and one position, with neither batch size nor number of
 //!    ranks, and any number of ranks continues from it. A [`Receipt`], a sum of hashes, proves
@@ -45,9 +45,9 @@
 //! and two permutations; [`EpochOrder::position_of`] walks down.
 //!
 //! Invariant: for every seed, epoch and `n`, [`EpochOrder`] is a bijection of `0..n`. Hence each
-//! sample is taken once in an epoch, except for what [`LastBatch`] drops or repeats. Runs are cut
-//! by sample number, never by file or chunk, so rewriting a dataset into other files does not
-//! change its order.
+//! sample is taken exactly once in an epoch, except for what [`LastBatch`] drops or repeats. Runs
+//! are cut by sample number, never by file or chunk, so rewriting a dataset into other files does
+//! not change its order.
 //!
 //! Damaged samples can be replaced: [`substitute`] computes another sample from the same kind of
 //! key, so all ranks choose the same one.
@@ -74,7 +74,7 @@ pub(crate) const MAX_SAMPLES: u64 = 1 << 63;
 /// The order of the samples of one epoch.
 ///
 /// A pure function of order, number of samples, seed and epoch: every machine computes the same.
-/// Creating one takes a few hundred nanoseconds. It allocates no heap memory.
+/// Creating one takes a few hundred nanoseconds and allocates no heap memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EpochOrder(Kind);
 
@@ -111,8 +111,8 @@ impl EpochOrder {
         }
     }
 
-    /// Replaces each position by its sample, as [`EpochOrder::sample_at`] does. If a position is
-    /// not below the number of samples, fails and changes nothing.
+    /// Replaces each position with its sample, like [`EpochOrder::sample_at`]. If a position is not
+    /// below the number of samples, fails and changes nothing.
     ///
     /// Cost: 0.3 to 0.6 times single lookups; see `benches/order.rs`. In a windowed order,
     /// consecutive positions are the cheapest.
@@ -129,7 +129,9 @@ impl EpochOrder {
     pub fn replace_with_samples(&self, positions: &mut [u64]) -> Result<()> {
         let n = self.sample_count();
         if let Some(position) = positions.iter().find(|position| **position >= n) {
-            return Err(DataError::BadArgument(format!("position {position} of {n} samples, counted from 0")));
+            return Err(DataError::BadArgument(format!(
+                "there is no position {position}: an epoch has {n} samples, numbered from 0"
+            )));
         }
         match &self.0 {
             Kind::Sequential(_) => {}
@@ -177,7 +179,7 @@ impl EpochOrder {
     }
 }
 
-/// The runs of an order, in its order.
+/// The runs of an order, in the sequence in which they are taken.
 pub(crate) struct Runs<'o>(RunsKind<'o>);
 
 enum RunsKind<'o> {

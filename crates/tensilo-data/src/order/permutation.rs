@@ -1,13 +1,13 @@
 //! Keys and permutations: randomness that is computed, not stored (chapters 1 and 2 of `ORDER.md`).
 //!
 //! A key is a hash of a purpose and of words such as seed and epoch. Words are absorbed one after
-//! the other and never added first, so that seed 1 in epoch 2 and seed 2 in epoch 1 have unrelated
+//! another and never added first, so that seed 1 in epoch 2 and seed 2 in epoch 1 have unrelated
 //! keys.
 //!
 //! A [`Permutation`] of `0..n` must answer for a single index, in both directions, without a list
 //! of `n` entries. For a power of two, `2^b`, a Feistel network does this. It cuts an index of `b`
 //! bits into `high` and `low`, of `b / 2` bits and the rest. Each round has a key of its own and
-//! changes one half by a hash of the other:
+//! changes one half with a hash of the other:
 //!
 //! ```text
 //! k[i] = absorb(key, i)                         rounds are counted from 0
@@ -18,14 +18,14 @@
 //! A round is its own inverse, because the half that it hashes does not change. So the same rounds
 //! in reverse order invert the network, whatever the hash is.
 //!
-//! For other `n`, the network works on the least `2^b >= n`, and is applied again while the result
-//! is not below `n` (cycle walking, Black and Rogaway 2002). Since the network is a permutation of
-//! `0..2^b`, the cycle of an index below `n` always comes back below `n`. As `2^b < 2n`, this takes
-//! fewer than two applications on average.
+//! For other `n`, the network works on the smallest `2^b >= n`, and is applied again while the
+//! result is not below `n` (cycle walking, Black and Rogaway 2002). Since the network is a
+//! permutation of `0..2^b`, the cycle of an index below `n` always comes back below `n`. As `2^b`
+//! is below `2n`, this takes fewer than two applications on average.
 //!
-//! Eight rounds shuffle well if halves have enough bits. With few bits a half has too few
-//! functions: for small `n`, statistics can tell eight rounds from a true shuffle. Therefore up to
-//! 4,096 samples take 24 rounds (`RATIONALE.md` has the measurement).
+//! Eight rounds shuffle well if halves have enough bits. With few bits, a half has too few
+//! functions: for small `n`, statistical tests can distinguish eight rounds from a true shuffle.
+//! Therefore orders of up to 4,096 samples take 24 rounds (`RATIONALE.md` has the measurement).
 
 /// The first word of a key, so that keys for different purposes are unrelated. The other words
 /// follow in this order.
@@ -49,7 +49,7 @@ pub(crate) enum Purpose {
     View = 8,
 }
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014), a bijection of 64-bit words.
+/// The finalizer of SplitMix64 (Steele, Lea and Flood 2014), a bijection of 64-bit words.
 #[inline]
 pub(crate) fn mix(z: u64) -> u64 {
     let z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -65,7 +65,7 @@ pub(crate) fn absorb(h: u64, word: u64) -> u64 {
 /// Returns the key of a purpose and some words.
 #[inline]
 pub(crate) fn key(purpose: Purpose, words: impl IntoIterator<Item = u64>) -> u64 {
-    // its discriminant is below 16
+    // exact: the discriminant is below 16
     words.into_iter().fold(absorb(0, purpose as u64), absorb)
 }
 
@@ -74,13 +74,13 @@ const ROUNDS: usize = 8;
 const SMALL_ROUNDS: usize = 24;
 const MAX_SMALL_BITS: u32 = 12;
 
-/// The number of indices that are permuted together. Each round waits for the one before, and a
+/// The number of indices that are permuted together. Each round depends on the one before, and a
 /// processor starts several multiplications in the time that one takes. The registers of x86-64
-/// hold no more.
+/// hold no more lanes.
 const LANES: usize = 6;
 
 /// A permutation of `0..n` that is selected by a key: a Feistel network of eight rounds, or 24 if
-/// `n` is at most 4,096, on the least power of two that is at least `n`. Its halves may have
+/// `n` is at most 4,096, on the smallest power of two that is at least `n`. Its halves may have
 /// different lengths. Results outside `0..n` are permuted again (Black and Rogaway 2002).
 ///
 /// Cost: about 20 ns for a lookup, 80 ns if `n` is at most 4,096. No heap memory.
@@ -130,7 +130,7 @@ impl Permutation {
         })
     }
 
-    /// Replaces positions by their members. All positions are below `n`. Cost: 0.4 to 0.6 times
+    /// Replaces positions with their members. All positions are below `n`. Cost: 0.4 to 0.6 times
     /// [`Permutation::at`] for each.
     pub(super) fn replace(&self, positions: &mut [u64]) {
         if self.n <= 1 {
@@ -196,7 +196,7 @@ impl Permutation {
         }
     }
 
-    /// Applies a round, which is its own inverse: it changes one half by a function of the other.
+    /// Applies a round, which is its own inverse: it changes one half with a function of the other.
     #[inline]
     fn round(&self, i: usize, key: u64, [high, low]: &mut [u64; 2]) {
         match i % 2 {

@@ -19,8 +19,8 @@ use crate::error::{DataError, Result};
 /// number of batches have equal states, except for [`State::receipt`], which proves what was taken
 /// and does not affect how a job continues.
 ///
-/// A state has neither a batch size nor a number of ranks. A job with others continues at this
-/// position. With [`LastBatch::Exact`], the epoch then has each sample exactly once.
+/// A state has neither a batch size nor a number of ranks. A job that changes them continues at
+/// this position. With [`LastBatch::Exact`], the epoch then has each sample exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// The id of the dataset; zero for a mixture.
@@ -48,11 +48,11 @@ pub struct State {
 
 const MAGIC: [u8; 4] = *b"TSLO";
 const VERSION: u16 = 1;
-/// The bytes that the checksum covers.
+/// The number of bytes that the checksum covers.
 const CHECKSUMMED_BYTES: usize = State::BYTES - 4;
 
 impl State {
-    /// The length of a state.
+    /// The length of a state in bytes.
     pub const BYTES: usize = 96;
 
     /// Encodes the state.
@@ -79,7 +79,7 @@ impl State {
         put(&mut rest, window.to_le_bytes());
         put(&mut rest, self.receipt.0.to_le_bytes());
         put(&mut rest, [0; 4]);
-        let crc = crc32fast::hash(bytes.get(..CHECKSUMMED_BYTES).unwrap_or(&[])); // a part of the array
+        let crc = crc32fast::hash(bytes.get(..CHECKSUMMED_BYTES).unwrap_or(&[])); // within the array
         put(&mut bytes.get_mut(CHECKSUMMED_BYTES..).unwrap_or(&mut []), crc.to_le_bytes());
         bytes
     }

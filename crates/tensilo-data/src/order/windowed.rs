@@ -1,8 +1,8 @@
 //! The windowed order: runs are permuted, then the samples of each window (chapter 3 of
 //! `ORDER.md`).
 //!
-//! A full shuffle reads each sample on its own. Here the samples are cut into runs of `K`
-//! neighbours, and the runs are permuted. Every `W` of them form a window, whose samples are
+//! A full shuffle reads each sample individually. Here the samples are cut into runs of `K`
+//! neighbors, and the runs are permuted. Every `W` of them form a window, whose samples are
 //! permuted among themselves. Storage then sees reads of whole runs.
 //!
 //! If `K` divided `n`, all windows but the last would have `K * W` samples, and a lookup would be a
@@ -27,7 +27,7 @@ use super::kind::WindowSizes;
 use super::permutation::{Permutation, Purpose, key};
 use std::ops::Range;
 
-/// The maximum number of samples that are looked up together, in memory on the stack.
+/// The maximum number of samples that are looked up together, in a buffer on the stack.
 const LOOKUP_BATCH: usize = 256;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub(super) struct Windowed {
     n: u64,
     seed: u64,
     epoch: u64,
-    /// The number of samples of a run, and of runs of a window, clamped to what exists; see
+    /// The number of samples in a run, and of runs in a window, clamped to what exists; see
     /// [`Windowed::new`].
     run: u64,
     window: u64,
@@ -66,7 +66,7 @@ impl Windowed {
         Some(self.runs.at(run)? * self.run + in_run) // below n
     }
 
-    /// Replaces positions by their samples. All positions are below `n`.
+    /// Replaces positions with their samples. All positions are below `n`.
     pub(super) fn replace(&self, mut positions: &mut [u64]) {
         while let Some(window) = positions.first().and_then(|&p| self.window_of(p)) {
             let in_window = self.begin(window)..self.begin(window.saturating_add(1));
@@ -78,7 +78,7 @@ impl Windowed {
         }
     }
 
-    /// Replaces positions within a window, at most [`LOOKUP_BATCH`], by samples.
+    /// Replaces positions within a window, at most [`LOOKUP_BATCH`], with their samples.
     fn replace_in(&self, window: u64, positions: &mut [u64]) {
         self.permutation_of(window).replace(positions);
         let mut runs = [0; LOOKUP_BATCH];

@@ -1,4 +1,4 @@
-//! Batches that a GPU decodes to memory of the caller.
+//! Batches that a GPU decodes into the caller's memory.
 //!
 //! The GPU writes to this memory after a launch returns, so it must outlive the launch.
 //! [`LaunchInMemory`] holds both and drops the launch first, which waits for the GPU. If the driver
@@ -79,7 +79,7 @@ fn leaked<M>(error: DataError, memory: M) -> DataError {
 }
 
 impl Batch {
-    /// Decodes the batch to memory of the caller, on the GPU of
+    /// Decodes the batch into the caller's memory, on the GPU of
     /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on). Returns when the work is
     /// enqueued: later operations on the stream of the memory see the values.
     /// [`BatchIterator::on_device`](crate::BatchIterator::on_device) does this ahead of time.

@@ -15,13 +15,13 @@ fn map() -> IoChoice {
 }
 
 impl DatasetOptions {
-    /// Maps files into memory: no copy of stored bytes, and no system calls. Suits local files that
-    /// fit in memory.
+    /// Maps files into memory: stored bytes are not copied, and reads make no system calls. Suits
+    /// local files that fit in memory.
     ///
     /// # Safety
     ///
-    /// No process may change or truncate a file of the dataset while the dataset lives, or a
-    /// reader, a loader or a batch iterator of it; see
+    /// No process may change or truncate a file of the dataset while the dataset, or a reader,
+    /// loader or batch iterator of it, is alive; see
     /// [`MappedFile::open`](tensilo::source::MappedFile::open). Files that appear and vanish as a
     /// whole, as in a dataset with a manifest, are safe unless they are on a network file system.
     pub unsafe fn mmap(self) -> Self {
@@ -29,8 +29,8 @@ impl DatasetOptions {
     }
 
     /// Maps files into memory if they stay in the page cache: they are on a local file system, and
-    /// have at most half of the machine's memory. Otherwise, or if the system or the build cannot
-    /// tell, uses the default method for the files.
+    /// their size is at most half of the machine's memory. Otherwise, or if the system or the build
+    /// cannot determine this, uses the default method for the files.
     ///
     /// # Safety
     ///

@@ -1,8 +1,8 @@
-//! Reads that the kernel does for a ring of io_uring.
+//! Reads that the kernel performs for an io_uring ring.
 //!
 //! The danger of io_uring is memory: the kernel writes to it at any time until a read completes,
 //! whatever the program does meanwhile. So a call to [`Ring::read`] owns its memory
-//! ([`InFlightReads`]), and gives it back only after all reads have completed, also if a callback
+//! ([`InFlightReads`]), and gives it back only after all reads have completed, even if a callback
 //! panics. If it cannot wait for them, it leaks the memory and marks the ring as broken.
 //!
 //! Invariant: the kernel never writes to memory that is borrowed, freed or reused.
@@ -28,7 +28,7 @@ pub(crate) struct ReadAt {
 /// A callback that gets the number of a read, and the bytes read.
 type OnComplete<'a> = dyn FnMut(usize, io::Result<&[u8]>) + 'a;
 
-/// A ring of io_uring.
+/// An io_uring ring.
 ///
 /// [`Ring::read`] owns the memory that the kernel writes to, and returns it when all reads are
 /// complete. If it cannot wait for them, it leaks the memory.
@@ -86,8 +86,8 @@ impl Ring {
     /// completes; at the end of the file, a read has fewer bytes. Returns the memory unless it was
     /// leaked.
     ///
-    /// The destinations of reads ascend and do not overlap. Fails if they do not, if the memory is
-    /// too short, or if the kernel accepts no more reads.
+    /// The destinations of reads must ascend and must not overlap. Fails if they do not, if the
+    /// memory is too short, or if the kernel accepts no more reads.
     pub(crate) fn read(
         &mut self,
         file: BorrowedFd<'_>,

@@ -1,7 +1,7 @@
 //! Views of open datasets: where a loader finds its samples.
 //!
 //! The other modules are arithmetic on sample indices. A [`View`] binds them to handles of
-//! datasets, so that a sample of the view is a dataset and a sample in it.
+//! datasets, so that each sample of the view maps to a dataset and a sample in it.
 
 use super::{Mixture, SampleList, Split};
 use crate::dataset::Dataset;
@@ -37,7 +37,7 @@ impl View {
         Self { kind: ViewInner::All, datasets: vec![dataset.clone()] }
     }
 
-    /// Returns the view of a split. Fails if the split was made for another number of samples.
+    /// Returns the view of a split. Fails if the split was made for a different number of samples.
     pub fn split(dataset: &Dataset, split: &Split) -> Result<Self> {
         if split.sample_count() != dataset.sample_count() {
             return Err(DataError::BadArgument(format!(
@@ -49,8 +49,8 @@ impl View {
         Ok(Self { kind: ViewInner::Split(Arc::new(split.clone())), datasets: vec![dataset.clone()] })
     }
 
-    /// Returns the view of listed samples. Fails if the dataset does not have one of them. Cost:
-    /// checks each sample.
+    /// Returns the view of listed samples. Fails if the dataset lacks any of them. Cost: checks
+    /// each sample.
     pub fn list(dataset: &Dataset, list: &SampleList) -> Result<Self> {
         let count = dataset.sample_count();
         if let Some(sample) = list.samples().iter().find(|sample| **sample >= count) {

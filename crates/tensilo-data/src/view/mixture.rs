@@ -1,8 +1,8 @@
 //! A view of several datasets in fixed proportions.
 //!
 //! A mixture is cut into blocks of 4,096 samples, and each block has the same share of every
-//! component, rounded by largest remainder. So a lookup needs no list: block and offset give the
-//! component, and the samples of that component before it are counted by a multiplication.
+//! component, rounded by largest remainder. So a lookup needs no list: the block and the offset
+//! give the component, and a multiplication counts the samples of that component before it.
 //!
 //! The samples of a component continue across blocks and epochs as one long sequence, in which each
 //! pass over the component has its own shuffle. A small component is thus repeated, and a large one
@@ -29,8 +29,8 @@ pub struct Component {
     pub weight: u32,
 }
 
-/// A view with samples of several datasets in fixed proportions: every 4,096 samples are divided by
-/// the weights of the components, up to rounding.
+/// A view with samples of several datasets in fixed proportions: every 4,096 samples are divided in
+/// proportion to the weights of the components, up to rounding.
 ///
 /// A component that is smaller than its share is repeated. If it is larger, each epoch continues
 /// where the previous epoch stopped.
@@ -56,8 +56,8 @@ struct Share {
 }
 
 impl Mixture {
-    /// Returns a mixture of `n` samples. Samples of a component follow each other in runs of `run`;
-    /// 1 shuffles them all.
+    /// Returns a mixture of `n` samples. Samples of a component follow one another in runs of
+    /// `run`; a value of 1 shuffles them all.
     ///
     /// Fails if `run` is 0, if there are no components, if a component has no samples or no weight,
     /// or if its share is so small that the mixture has none of its samples.
@@ -116,7 +116,7 @@ impl Mixture {
         let share = self.shares.get(number)?;
         // at most n
         let in_epoch = block * (share.whole.end - share.whole.start) + at.checked_sub(range(share).start)?;
-        // below 2^128: each factor has at most 64 bits
+        // no overflow: below 2^128, because each factor has at most 64 bits
         let x = u128::from(epoch) * u128::from(share.sum) + u128::from(in_epoch);
         let samples = u128::from(share.samples); // at least 1
         // modulo 2^64, and below the number of samples
@@ -126,23 +126,23 @@ impl Mixture {
     }
 }
 
-/// Returns the range of each component in a block of `samples`. The ranges follow each other; their
-/// lengths are rounded down, and one more for the components with the largest remainders.
+/// Returns the range of each component in a block of `samples`. The ranges are contiguous; their
+/// lengths are rounded down, plus one for the components with the largest remainders.
 fn ranges(samples: u64, weights: &[u32]) -> impl Iterator<Item = Range<u64>> {
-    // below 2^96, as there are fewer than 2^64 weights; at least 1, because it divides
+    // below 2^96, because there are fewer than 2^64 weights; at least 1, because it is a divisor
     let all = weights.iter().map(|&weight| u128::from(weight)).sum::<u128>().max(1);
     let product = |&weight: &u32| u128::from(samples) * u128::from(weight); // below 2^96
-    // at most the samples
+    // at most `samples`
     let mut counts: Vec<u64> = weights.iter().map(|weight| u64::try_from(product(weight) / all).unwrap_or(0)).collect();
     let mut by_remainder: Vec<(u128, &mut u64)> =
         weights.iter().map(|weight| product(weight) % all).zip(&mut counts).collect();
-    // fewer than weights
+    // fewer than there are weights
     let missing = samples.saturating_sub(by_remainder.iter().map(|(_, count)| **count).sum());
     by_remainder.sort_by_key(|(remainder, _)| std::cmp::Reverse(*remainder));
     let rounded_up = by_remainder.into_iter().take(usize::try_from(missing).unwrap_or(0));
     rounded_up.for_each(|(_, count)| *count += 1);
     counts.into_iter().scan(0, |start, count| {
-        let range = *start..*start + count; // at most the samples
+        let range = *start..*start + count; // at most `samples`
         *start = range.end;
         Some(range)
     })

@@ -4,8 +4,8 @@
 //! all samples of a dataset, some of them ([`selection`]), or samples of several datasets in fixed
 //! proportions ([`mixture`]).
 //!
-//! The identity of a view is a hash of what it was made from. A [`State`](crate::State) has it, so
-//! that a job does not resume with another view.
+//! The identity of a view is a hash of what it was made from. A [`State`](crate::State) contains
+//! it, so that a job does not resume with a different view.
 
 mod datasets;
 mod mixture;

@@ -1,9 +1,9 @@
 //! Views of some samples of a dataset: chosen by a hash, or listed.
 //!
 //! A [`Split`] looks only at the hash of each sample. Shuffling all samples and cutting the list
-//! would move samples from validation to training when others are added; a hash does not. It stores
-//! one bit for each sample, and finds its `n`-th sample by a binary search over counts and a walk
-//! through eight words. A [`SampleList`] stores sample indices, in any order.
+//! would move samples from validation to training when new ones are added; a hash does not. It
+//! stores one bit for each sample, and finds its `n`-th sample by a binary search over counts and a
+//! walk through eight words. A [`SampleList`] stores sample indices, in any order.
 
 use crate::error::{DataError, Result};
 use crate::order::{Purpose, key};
@@ -20,7 +20,7 @@ pub(super) enum ViewKind {
 
 /// Returns the identity of a view.
 pub(super) fn identity(kind: ViewKind, words: impl IntoIterator<Item = u64>) -> u64 {
-    // its discriminant is below 4
+    // exact: the discriminant is below 4
     key(Purpose::View, std::iter::once(kind as u64).chain(words))
 }
 

@@ -25,9 +25,9 @@ fn each_sample_is_at_each_position_as_often() {
     }
 }
 
-/// The distance modulo `n` between neighbours.
+/// The distance modulo `n` between neighbors.
 #[test]
-fn neighbours_have_each_distance_as_often() {
+fn neighbors_have_each_distance_as_often() {
     for n in [16_u64, 64, 257, 1000, 4096] {
         let mut counts = vec![0; n as usize - 1];
         for epoch in 0..4_000_000 / n {

@@ -3,9 +3,9 @@
 //! A panic must not unwind into C. [`call`] runs the body of a function, catches panics, and turns
 //! them and errors into a status. [`HandleSlot`] and [`close`] create and free handles. The
 //! argument functions refuse whatever is detectably wrong: null and misaligned pointers, impossible
-//! lengths, texts that are not UTF-8.
+//! lengths, strings that are not UTF-8.
 //!
-//! Everything else is trusted, and the header requires it of callers. A pointer that is neither
+//! Everything else is trusted, because the header requires it of callers: a pointer that is neither
 //! null nor misaligned points to a value of its type, lives long enough, and is not used
 //! concurrently, except as the rules of the handle allow.
 
@@ -71,7 +71,7 @@ pub(crate) unsafe fn array<'a, T>(pointer: *const T, count: usize, name: &str) -
     Ok(unsafe { slice::from_raw_parts(pointer, count) })
 }
 
-/// Returns memory of the caller for output.
+/// Returns the caller's memory for output.
 ///
 /// # Safety
 ///
@@ -92,11 +92,11 @@ fn check_bytes<T>(count: usize, name: &str) -> Result<()> {
     bytes.map(|_| ()).ok_or_else(|| tensilo_error::bad_argument(format!("{name}: length {count} exceeds any memory")))
 }
 
-/// Returns a text.
+/// Returns a string.
 ///
 /// # Safety
 ///
-/// See the module documentation; the text ends with a NUL.
+/// See the module documentation; the string ends with a NUL.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
     check(pointer, name)?;
     // SAFETY: not null, and ends with a NUL.
@@ -108,7 +108,7 @@ pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a 
 ///
 /// # Safety
 ///
-/// As [`text`].
+/// The same as for [`text`].
 pub(crate) unsafe fn path(pointer: *const c_char, name: &str) -> Result<PathBuf> {
     #[cfg(unix)]
     {
@@ -125,11 +125,11 @@ pub(crate) unsafe fn path(pointer: *const c_char, name: &str) -> Result<PathBuf>
     }
 }
 
-/// Returns an array of texts.
+/// Returns an array of strings.
 ///
 /// # Safety
 ///
-/// As [`array()`] and [`text`].
+/// The same as for [`array()`] and [`text`].
 pub(crate) unsafe fn texts<'a>(pointer: *const *const c_char, count: usize, name: &str) -> Result<Vec<&'a str>> {
     // SAFETY: the caller's promise.
     let all = unsafe { array(pointer, count, name) }?.iter();
@@ -137,7 +137,7 @@ pub(crate) unsafe fn texts<'a>(pointer: *const *const c_char, count: usize, name
     all.map(|member| unsafe { text(*member, name) }).collect()
 }
 
-/// Writes a result to memory of the caller.
+/// Writes a result to the caller's memory.
 ///
 /// # Safety
 ///
@@ -149,7 +149,7 @@ pub(crate) unsafe fn write<T>(slot: *mut T, value: T, name: &str) -> Result<()> 
     Ok(())
 }
 
-/// Writes a result to memory of the caller, unless the pointer is null.
+/// Writes a result to the caller's memory, unless the pointer is null.
 ///
 /// # Safety
 ///
@@ -227,8 +227,8 @@ pub(crate) unsafe fn call(error: *mut *mut tensilo_error, work: impl FnOnce() ->
 
 /// Runs `work`. If it panics, returns the message of the panic.
 fn without_panic<R>(work: impl FnOnce() -> R) -> std::result::Result<R, String> {
-    // unwind safe: a panic can only leave the caller's handle in an odd state, and every method of
-    // a handle works in any state
+    // unwind safe: a panic can only leave the caller's handle in an unexpected state, and all
+    // methods of a handle work in any state
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         let message = format!("a panic: {}", text.unwrap_or("without a message"));
@@ -284,7 +284,7 @@ mod tests {
 
     fn text_of(work: impl FnOnce() -> Result<()>) -> (tensilo_status, String) {
         let mut error = ptr::null_mut();
-        // SAFETY: a place for an error, which is freed.
+        // SAFETY: a valid slot for an error, which is freed.
         unsafe {
             let status = call(&raw mut error, work);
             let text = CStr::from_ptr(tensilo_error_text(error)).to_str().unwrap().to_owned();
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn an_error_without_an_out_pointer_is_only_a_status() {
         let refused = || Err(tensilo_error::bad_argument("no"));
-        // SAFETY: no place for an error.
+        // SAFETY: NULL, so no error is written.
         assert_eq!(unsafe { call(ptr::null_mut(), refused) }, TENSILO_BAD_ARGUMENT);
     }
 
@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn a_panic_of_closing_stays_inside() {
         let mut handle = ptr::null_mut();
-        // SAFETY: a place for a handle.
+        // SAFETY: a valid slot for a handle.
         unsafe {
             HandleSlot::new(&raw mut handle, "handle").ok().unwrap().fill(PanicsInDrop);
             assert!(!handle.is_null());

@@ -1,8 +1,8 @@
 //! The status that each call returns, and the error with its details.
 //!
 //! A status says who can do something about a failure. A [`tensilo_error`] adds the message, the
-//! file, column, samples and offset, and what to do next, as texts that live as long as the error.
-//! Errors of `tensilo` and `tensilo-data` are converted only here.
+//! file, column, samples and offset, and what to do next, as strings that live as long as the
+//! error. Errors of `tensilo` and `tensilo-data` are converted only here.
 
 use super::values::{Output, Text, fill};
 use std::error::Error as _;
@@ -46,12 +46,12 @@ pub const TENSILO_CONFLICT: tensilo_status = 11;
 pub const TENSILO_TOO_OLD: tensilo_status = 12;
 /// The file or the batch has no column of this name.
 pub const TENSILO_UNKNOWN_COLUMN: tensilo_status = 13;
-/// Values of another type than the column's were given or requested.
+/// Values of a type other than the column's were given or requested.
 pub const TENSILO_WRONG_TYPE: tensilo_status = 14;
 /// Another writer holds the lock of the file. Try again when it is done.
 pub const TENSILO_BUSY: tensilo_status = 15;
 
-/// The result of work whose error goes to C.
+/// The result of work whose error is returned to C.
 pub(crate) type Result<T> = std::result::Result<T, Box<tensilo_error>>;
 
 /// An error: what is wrong, where, and what to do next.
@@ -70,7 +70,7 @@ pub struct tensilo_error {
     advice: Vec<Text>,
 }
 
-/// The fields of an error. Texts live as long as the error; an unknown text is NULL.
+/// The fields of an error. Strings live as long as the error; an unknown one is NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_error_info {
@@ -80,7 +80,7 @@ pub struct tensilo_error_info {
     pub status: tensilo_status,
     /// The error code of the operating system (`errno`), or 0.
     pub os_code: i32,
-    /// All fields in one text, for people.
+    /// All fields in one string, for people.
     pub text: *const c_char,
     /// The message only, without file, column, samples, offset and advice.
     pub message: *const c_char,
@@ -100,7 +100,7 @@ pub struct tensilo_error_info {
     pub samples_end: u64,
     /// The offset in the file, in bytes.
     pub offset: u64,
-    /// The number of advice texts, see `tensilo_error_advice`.
+    /// The number of advice strings, see `tensilo_error_advice`.
     pub advice_count: usize,
 }
 
@@ -162,7 +162,7 @@ impl tensilo_error {
         self
     }
 
-    /// Adds advice to the error and to its text.
+    /// Adds advice to the error and to its full message.
     fn with_advice(mut self: Box<Self>, text: &str, advice: Vec<String>) -> Box<Self> {
         let separator = if advice.is_empty() { "" } else { "; " };
         self.text = Text::new(format!("{text}{separator}{}", advice.join(", or ")));
@@ -244,23 +244,23 @@ impl From<DataError> for Box<tensilo_error> {
 /// Returns the kind of an error; `TENSILO_OK` for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_status(error: *const tensilo_error) -> tensilo_status {
-    // SAFETY: NULL or an error, by the rules of the header.
+    // SAFETY: NULL or an error, by the rules in `tensilo.h`.
     unsafe { error.as_ref() }.map_or(TENSILO_OK, |error| error.status)
 }
 
-/// Returns all details of an error in one text, for people; an empty text for NULL. It lives as
+/// Returns all details of an error in one string, for people; an empty string for NULL. It lives as
 /// long as the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_text(error: *const tensilo_error) -> *const c_char {
-    // SAFETY: NULL or an error, by the rules of the header.
+    // SAFETY: NULL or an error, by the rules in `tensilo.h`.
     unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.text.pointer())
 }
 
-/// Returns advice text number `index` of an error, counted from 0: an action that makes the call
-/// succeed, or that helps. Returns NULL after the last one. The text lives as long as the error.
+/// Returns advice string number `index` of an error, counted from 0: an action that makes the call
+/// succeed, or that helps. Returns NULL after the last one. The string lives as long as the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_advice(error: *const tensilo_error, index: usize) -> *const c_char {
-    // SAFETY: NULL or an error, by the rules of the header.
+    // SAFETY: NULL or an error, by the rules in `tensilo.h`.
     let advice = unsafe { error.as_ref() }.and_then(|error| error.advice.get(index));
     Text::pointer_of(advice)
 }
@@ -272,7 +272,7 @@ pub unsafe extern "C" fn tensilo_error_get_info(
     error: *const tensilo_error,
     info: *mut tensilo_error_info,
 ) -> tensilo_status {
-    // SAFETY: NULL or an error, by the rules of the header.
+    // SAFETY: NULL or an error, by the rules in `tensilo.h`.
     let Some(found) = (unsafe { error.as_ref() }) else { return TENSILO_BAD_ARGUMENT };
     let samples = found.samples.clone().unwrap_or(0..0);
     let value = tensilo_error_info {
@@ -291,15 +291,15 @@ pub unsafe extern "C" fn tensilo_error_get_info(
         offset: found.offset.unwrap_or(0),
         advice_count: found.advice.len(),
     };
-    // SAFETY: NULL or a struct whose first member is its size, by the rules of the header.
+    // SAFETY: NULL or a struct whose first member is its size, by the rules in `tensilo.h`.
     if unsafe { fill(info, value) }.is_ok() { TENSILO_OK } else { TENSILO_BAD_ARGUMENT }
 }
 
 /// Frees an error and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_free(error: *mut *mut tensilo_error) {
-    // SAFETY: NULL, or a slot that holds NULL or an error of this library, by the rules of the
-    // header.
+    // SAFETY: NULL, or a slot that holds NULL or an error of this library, by the rules in
+    // `tensilo.h`.
     if let Some(slot) = unsafe { error.as_mut() } {
         let error = std::mem::replace(slot, ptr::null_mut());
         if !error.is_null() {

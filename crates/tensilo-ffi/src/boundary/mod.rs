@@ -1,8 +1,8 @@
 //! The boundary to C: how calls, errors and values cross it.
 //!
 //! Each function of the library takes the same three steps: it checks its arguments, does its work
-//! with Rust types, and writes the results to memory of the caller. This folder has the first and
-//! the last step, so that the modules of handles contain only the work.
+//! with Rust types, and writes the results to the caller's memory. This folder implements the first
+//! and the last step, so that the modules of handles contain only the work.
 
 pub(crate) mod call;
 pub(crate) mod error;

@@ -1,16 +1,16 @@
-//! Values that C reads and writes: texts, and structs that later releases may extend.
+//! Values that C reads and writes: strings, and structs that later releases may extend.
 //!
-//! A text ends with a NUL. A struct that may grow starts with `struct_size`, the size that the
+//! A string ends with a NUL. A struct that may grow starts with `struct_size`, the size that the
 //! caller was compiled with. A call fills or reads only the bytes that both sides know, so programs
-//! and libraries of different releases work together. Members of options that only the caller knows
-//! must be zero, because the library cannot honour them.
+//! and libraries of different releases work together. Options that only the caller knows must be
+//! zero, because the library cannot honor them.
 
 use std::ffi::c_char;
 use std::mem::{MaybeUninit, size_of};
 use std::path::Path;
 use std::ptr;
 
-/// A text that ends with a NUL, which its length does not include. If it contains other NULs, C
+/// A string that ends with a NUL, which its length does not include. If it contains other NULs, C
 /// code that ignores the length sees only the start.
 pub(crate) struct Text(Vec<u8>);
 
@@ -30,7 +30,7 @@ impl Text {
         self.0.as_ptr().cast()
     }
 
-    /// Returns the pointer to a text, or NULL.
+    /// Returns the pointer to a string, or NULL.
     pub fn pointer_of(text: Option<&Self>) -> *const c_char {
         text.map_or(ptr::null(), Self::pointer)
     }
@@ -47,7 +47,7 @@ impl Text {
 ///
 /// It is `repr(C)`, and its first member is `struct_size: usize`.
 pub(crate) unsafe trait Output: Copy {
-    /// The size in the first release that has it.
+    /// The size of the struct in the first release that has it.
     const MIN_BYTES: usize = size_of::<Self>();
 }
 
@@ -55,7 +55,7 @@ pub(crate) unsafe trait Output: Copy {
 ///
 /// # Safety
 ///
-/// As [`Output`], and any bytes are a valid value.
+/// The same as for [`Output`]; in addition, any bytes are a valid value.
 pub(crate) unsafe trait Options: Output {}
 
 /// A problem with the size that a struct states.
@@ -71,7 +71,8 @@ pub(super) enum StructError {
 
 const SIZE_BYTES: usize = size_of::<usize>();
 
-/// The maximum bytes of a struct in any release. A larger size is uninitialized memory.
+/// The maximum size of a struct in any release. A larger stated size was read from uninitialized
+/// memory.
 const MAX_STRUCT_BYTES: usize = 4096;
 
 /// Returns the size that a struct states.

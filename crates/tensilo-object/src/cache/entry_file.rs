@@ -1,7 +1,7 @@
 //! The file of an entry: its layout, and the files that stay open.
 //!
 //! A file has the checksums of all lines of the entry, and then the bytes of the object. One
-//! checksum per line of 8 KiB lets a small read check only the lines that it takes. Files stay open
+//! checksum per line of 8 KiB lets a small read check only the lines that it needs. Files stay open
 //! together with their checksums, so that such a read takes one system call.
 
 use std::collections::HashMap;
@@ -12,12 +12,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tensilo::source::{PositionedFile, Source};
 
-/// The bytes of an entry; the last one of an object may have fewer.
+/// The size of an entry in bytes; the last entry of an object may be shorter.
 pub(super) const ENTRY_BYTES: u64 = 1 << 20;
-/// The bytes of a line, which has its own checksum: about a block of the file format.
+/// The size of a line in bytes: about the size of a block of the file format. Each line has its own
+/// checksum.
 pub(super) const LINE_BYTES: u64 = 8 << 10;
-/// The bytes of checksums at the start of each entry: 4 for each line of a full entry, also in the
-/// last entry.
+/// The size of the checksums at the start of each entry, in bytes: 4 for each line of a full entry,
+/// even in a shorter last entry.
 pub(super) const CHECKSUM_BYTES: u64 = 4 * ENTRY_BYTES / LINE_BYTES;
 
 /// The maximum number of open entries.
@@ -52,7 +53,7 @@ impl OpenEntry {
         Some(Self { file: PositionedFile::from_file(file).ok()?, checksums })
     }
 
-    /// Fills `out` with the bytes of the entry from `offset` on.
+    /// Fills `out` with the bytes of the entry starting at `offset`.
     pub(super) fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
         self.file.read_exact_at(CHECKSUM_BYTES + offset, out)
     }

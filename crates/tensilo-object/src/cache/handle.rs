@@ -1,7 +1,7 @@
 //! The cache that all objects of a process share, and the one that the environment names.
 //!
-//! A [`Cache`] is a folder and a bound. What a process knows about it, the remaining room and the
-//! open entries, is rebuilt after `fork`.
+//! A [`Cache`] is a folder and a size limit. What a process knows about it (the remaining room and
+//! the open entries) is rebuilt after `fork`.
 
 use super::entry_file::OpenEntries;
 use super::usage::{self, CacheStats, DiskUsage};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::parse_byte_count;
 
-/// A folder that caches object data, bounded in bytes.
+/// A folder of bounded size that caches object data.
 ///
 /// Objects are cached in entries of 1 MiB, by address and ETag: a replaced object gets new entries.
 /// An entry appears when it is complete, and has checksums of its own; if one does not match, the
@@ -21,7 +21,7 @@ use tensilo::parse_byte_count;
 /// share a folder, and each entry is fetched by one of them. If the disk is full or the folder
 /// cannot be written, reads continue without the cache.
 ///
-/// A clone costs one reference count.
+/// Cloning only increments a reference count.
 #[derive(Clone, Debug)]
 pub struct Cache(Arc<CacheInner>);
 
@@ -39,13 +39,13 @@ pub(super) struct CacheState {
     pub opened: OpenEntries,
 }
 
-/// The subfolder of this layout. A later layout has another name, and nothing outside the subfolder
-/// is ever removed.
+/// The subfolder of this layout. A later layout has a different name, and nothing outside the
+/// subfolder is ever removed.
 const LAYOUT: &str = "pieces-1";
 
 impl Cache {
-    /// Returns the cache in a folder, of about `max_bytes` bytes at most. Creates and reads
-    /// nothing.
+    /// Returns the cache in a folder, with a maximum size of about `max_bytes` bytes. Creates and
+    /// reads nothing.
     pub fn new(folder: impl Into<PathBuf>, max_bytes: u64) -> Self {
         Self(Arc::new(CacheInner { folder: folder.into(), max_bytes, state: PerProcess::new() }))
     }
@@ -55,7 +55,7 @@ impl Cache {
         &self.0.folder
     }
 
-    /// Returns the maximum number of cached bytes.
+    /// Returns the maximum size of the cache in bytes.
     pub fn max_bytes(&self) -> u64 {
         self.0.max_bytes
     }
@@ -95,9 +95,9 @@ impl Cache {
 
 /// The variable that names the folder of the cache.
 const FOLDER: &str = "TENSILO_CACHE";
-/// The variable for the maximum number of cached bytes.
+/// The variable that sets the maximum size of the cache.
 const BYTES: &str = "TENSILO_CACHE_BYTES";
-/// The default maximum.
+/// The default maximum size in bytes.
 const DEFAULT_BYTES: u64 = 16 << 30;
 
 impl Cache {
@@ -114,7 +114,7 @@ impl Cache {
         Ok(Self::new(folder, max_bytes))
     }
 
-    /// As [`Cache::from_environment`], with the error as text.
+    /// Like [`Cache::from_environment`], with the error as text.
     pub(crate) fn parse_environment() -> Result<Option<Self>, String> {
         let folder = env::var_os(FOLDER).filter(|folder| !folder.is_empty());
         let max_bytes = max_bytes()?;

@@ -48,7 +48,7 @@ impl CachedObject {
         }
         let digest: [u8; 32] = hasher.finalize().into();
         let mut name = String::new();
-        // never fails
+        // writing to a string cannot fail
         digest.iter().for_each(|byte| write!(name, "{byte:02x}").unwrap_or_default());
         let folder = cache.layout().join(name.get(..2).unwrap_or_default()).join(&name);
         Some(Self { cache: cache.clone(), folder, digest, byte_count: pinned.byte_count })
@@ -59,7 +59,7 @@ impl CachedObject {
         range.start / ENTRY_BYTES..range.end.div_ceil(ENTRY_BYTES)
     }
 
-    /// Returns the range of the object that some entries have.
+    /// Returns the range of the object that some entries cover.
     fn byte_range(&self, indices: &Range<u64>) -> Range<u64> {
         let at = |index: u64| index.saturating_mul(ENTRY_BYTES).min(self.byte_count);
         at(indices.start)..at(indices.end)
@@ -85,7 +85,7 @@ impl CachedObject {
         Some(all.into())
     }
 
-    /// Returns a segment of an entry, if its lines are valid. Removes an entry that is not.
+    /// Returns a segment of an entry if its lines are valid. Otherwise removes the entry.
     fn read_entry(&self, index: u64, entry: &Range<u64>, segment: &Range<u64>) -> Option<Bytes> {
         let opened = self
             .cache
@@ -235,7 +235,7 @@ fn find_missing(cached: &CachedObject, indices: Range<u64>) -> Vec<Range<u64>> {
     missing_ranges
 }
 
-/// Returns a range of the object from the bytes of a fetched range, if that contains it.
+/// Returns a range of the object from the bytes of a fetched range, if the latter contains it.
 fn slice(bytes: &Range<u64>, segment: &Bytes, range: &Range<u64>) -> Option<Bytes> {
     if range.start < bytes.start || range.end > bytes.end {
         return None;
@@ -295,7 +295,8 @@ impl Drop for FetchLock {
     /// Removes the lock file, and unlocks it. The next waiter gets the lock; newcomers create a new
     /// file. Both look for the entry again before they fetch it.
     ///
-    /// Closing the file is not enough: a child that was forked since holds the lock, too.
+    /// Closing the file is not enough, because a child that was forked in the meantime holds the
+    /// lock, too.
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path); // a file that stays is removed by a later eviction
         let _ = self.lock_file.unlock(); // if this fails, the others time out

@@ -1,10 +1,10 @@
 //! The size of a cache on disk, and eviction.
 //!
-//! The folder is the only truth: other processes add and remove entries at any time, and no index
-//! file could disagree with it. But listing it for each entry would be slow. So a process keeps an
-//! estimate: the size at its last scan plus what it has added since. It scans again after adding
-//! 1/16 of the bound, or when the estimate is full. A scan that finds too much evicts the least
-//! recently used entries, and 1/16 more, so that the next ones need no scan.
+//! The folder is the only source of truth: other processes add and remove entries at any time, and
+//! there is no index file that could disagree with it. But listing it for each entry would be slow.
+//! So a process keeps an estimate: the size at its last scan plus what it has added since. It scans
+//! again after adding 1/16 of the size limit, or when the estimate is full. A scan that finds too
+//! much evicts the least recently used entries, and 1/16 more, so that the next ones need no scan.
 //!
 //! If an entry cannot be written, the process writes nothing for a minute.
 
@@ -26,13 +26,13 @@ const STALE_AFTER: Duration = Duration::from_secs(3600);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStats {
-    /// The number of objects with entries; each version counts.
+    /// The number of objects with entries; each version counts separately.
     pub objects: u64,
     /// The number of entries.
     pub entries: u64,
-    /// The bytes of all entries.
+    /// The size of all entries in bytes.
     pub bytes: u64,
-    /// The time of last use of the least recently used entry, exact to some minutes.
+    /// The time of last use of the least recently used entry, accurate to a few minutes.
     pub oldest_use: Option<SystemTime>,
 }
 
@@ -42,8 +42,8 @@ pub(super) struct DiskUsage(Mutex<UsageEstimate>);
 
 #[derive(Debug, Default)]
 struct UsageEstimate {
-    /// The bytes of all entries at the last scan plus what this process has added since, and the
-    /// latter separately.
+    /// The size of all entries at the last scan plus the bytes that this process has added since,
+    /// and the latter separately.
     bytes: Option<u64>,
     added: u64,
     /// Nothing is written before this time.
@@ -84,13 +84,13 @@ impl DiskUsage {
         known.bytes = None;
         if matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
             let bytes = stats(layout).map_or(0, |stats| stats.bytes);
-            let _ = remove_oldest(layout, bytes - bytes / SLACK_DIVISOR, 0); // the pause applies whatever this does
+            let _ = remove_oldest(layout, bytes - bytes / SLACK_DIVISOR, 0); // the pause applies even if this fails
         }
     }
 }
 
-/// Removes the least recently used entries until at most `max_bytes` bytes are left; if any must be
-/// removed, `headroom` bytes fewer. Returns the remaining bytes.
+/// Removes the least recently used entries until at most `max_bytes` bytes are left. If any must be
+/// removed, leaves `headroom` bytes fewer. Returns the remaining number of bytes.
 fn remove_oldest(layout: &Path, max_bytes: u64, headroom: u64) -> io::Result<u64> {
     let mut entries = Vec::new();
     for_each_entry(layout, |entry| entries.push(entry))?;

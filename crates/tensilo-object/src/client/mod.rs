@@ -1,8 +1,8 @@
 //! Clients of stores, with the credentials that each ecosystem's own tools would find.
 //!
-//! Options take precedence over environment variables, and these over a profile of Amazon's tools.
-//! `settings.rs` collects and checks settings; here they become a client of S3, Google, Azure or
-//! `http`. The listings of a client leave out keys that no request can name, see
+//! Options take precedence over environment variables, which take precedence over a profile of
+//! Amazon's tools. `settings.rs` collects and checks settings; here they become a client of S3,
+//! Google, Azure or `http`. The listings of a client leave out keys that no request can name; see
 //! `unreadable_keys.rs`.
 
 mod options;
@@ -74,7 +74,7 @@ pub(crate) fn client(
 }
 
 /// Installs the cryptography of `ring` for TLS in this process, unless the program has installed
-/// one. HTTP clients cannot be built without.
+/// one. HTTP clients cannot be built without one.
 pub(crate) fn set_tls_provider() {
     let _ = rustls::crypto::ring::default_provider().install_default(); // fails if one is installed
 }
@@ -98,7 +98,8 @@ fn shared(store: impl ObjectStore) -> object_store::Result<Arc<dyn ObjectStore>>
     Ok(Arc::new(store))
 }
 
-/// Adds the settings of the options, which take precedence, and those that follow from all of them.
+/// Adds the settings of the options, which take precedence, and settings that are derived from all
+/// of them.
 fn complete<K: Key>(mut found: Settings<K>, options: &ObjectOptions) -> io::Result<Settings<K>> {
     add_options(&mut found, options)?;
     found.allow_http()?;
@@ -238,8 +239,8 @@ mod tests {
         }
     }
 
-    /// Keys of one source are never sent with a token of another, and all requests use an endpoint
-    /// that the program sets.
+    /// Keys from one source are never sent with a token from another, and all requests use an
+    /// endpoint that the program sets.
     #[test]
     fn options_count_before_variables_and_these_before_a_profile() {
         let folder = tempfile::tempdir().unwrap();

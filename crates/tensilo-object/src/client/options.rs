@@ -41,7 +41,7 @@ impl ObjectOptions {
     }
 
     /// Sets how ranges are coalesced into requests, and how many requests one read has in flight.
-    /// Longer ranges are divided into requests of `max_request_bytes`, which is raised to 64 KiB if
+    /// Long ranges are divided into requests of `max_request_bytes`, which is raised to 64 KiB if
     /// it is lower. The default is [`CoalesceConfig::OBJECT_STORE`]; for a store that is farther
     /// away, multiply its gap. All reads of a process together have at most 256 requests in flight.
     pub fn coalesce(mut self, config: CoalesceConfig) -> Self {
@@ -60,7 +60,7 @@ impl ObjectOptions {
     }
 
     /// Sets how often a request is retried if a retry may succeed, with a delay that grows from 0.1
-    /// to 15 s, and for how long at most. The default is 10 times in 120 s.
+    /// to 15 s, and the maximum total time. The default is 10 times within 120 s.
     pub fn retries(mut self, count: usize, timeout: Duration) -> Self {
         (self.retries, self.retry_timeout) = (count, timeout);
         self
@@ -72,7 +72,7 @@ impl ObjectOptions {
         self
     }
 
-    /// Sets the disk cache, or none. The default is the one that the environment names, see
+    /// Sets the disk cache, or none. The default is the one that the environment names; see
     /// [`Cache::from_environment`].
     pub fn cache(mut self, cache: Option<Cache>) -> Self {
         self.cache = Some(cache);
@@ -80,9 +80,9 @@ impl ObjectOptions {
     }
 
     /// Adds a setting of the store, such as a credential or an endpoint, which takes precedence
-    /// over the environment. The name is the variable's in lower case, such as `aws_endpoint_url`.
-    /// An empty value unsets the variable; a profile in `~/.aws` then applies. If the store does
-    /// not support the setting, its first use fails.
+    /// over the environment. It is named like its variable, in lower case, such as
+    /// `aws_endpoint_url`. An empty value unsets the variable; a profile in `~/.aws` then applies.
+    /// If the store does not support the setting, the first use of the store fails.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.settings.push((name.into(), value.into()));
         self

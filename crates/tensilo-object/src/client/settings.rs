@@ -45,7 +45,7 @@ impl<K: FromStr<Err = Error> + AsRef<str> + Clone + PartialEq> Key for K {}
 pub(super) struct Setting<K> {
     pub key: K,
     pub value: String,
-    /// What an error calls it, such as the name of a variable.
+    /// The name of the setting in errors, such as the name of a variable.
     origin: String,
 }
 
@@ -114,7 +114,7 @@ impl<K: Key> Settings<K> {
         Ok(())
     }
 
-    /// Allows `http` if an endpoint uses it, as the tools of Amazon do.
+    /// Allows `http` if an endpoint uses it, as Amazon's tools do.
     pub(super) fn allow_http(&mut self) -> io::Result<()> {
         let has_http_endpoint = self.0.iter().any(|setting| {
             ValueKind::of(setting.key.as_ref()) == ValueKind::Endpoint
@@ -235,7 +235,7 @@ fn check_url_characters(value: &str) -> CheckResult {
 
 fn check_url(value: &str) -> CheckResult {
     check_header(value)?;
-    // a URL with a user may have a password
+    // a URL with a user name may contain a password
     let shown = if value.contains('@') { String::new() } else { format!("{value:?}: ") };
     let expected = "expected a URL such as https://host or http://127.0.0.1:9000";
     let url = match Url::parse(value) {
@@ -278,13 +278,13 @@ struct ProfileSetting {
 /// The settings of a profile that are used.
 const SETTINGS: [&str; 5] =
     ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url"];
-/// The maximum number of bytes that are read of a file.
+/// The maximum number of bytes that are read from a file.
 const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl Profile {
     /// Reads the profile that `AWS_PROFILE` names, or `default`, from the files that
     /// `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name, or those in `~/.aws`. A file that
-    /// cannot be read has none.
+    /// cannot be read counts as empty.
     pub(super) fn of(environment: &Environment) -> Self {
         let name = environment.get("AWS_PROFILE").or_else(|| environment.get("AWS_DEFAULT_PROFILE"));
         let name = name.map_or("default".into(), |name| name.to_string_lossy());
@@ -316,7 +316,7 @@ impl Profile {
 
     /// Adds settings of the profile that are not set yet.
     pub(super) fn add_to(self, settings: &mut Settings<AmazonS3ConfigKey>) -> io::Result<()> {
-        // a key of one source does not fit a secret of another
+        // a key from one source does not match a secret from another
         let has_keys = settings.has(&["aws_access_key_id", "aws_secret_access_key"]);
         for ProfileSetting { name, value, file } in self.settings {
             let is_known = match name {

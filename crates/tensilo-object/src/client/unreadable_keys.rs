@@ -1,11 +1,11 @@
 //! Keys that a store may have and its client cannot name.
 //!
-//! A key is any text, such as `raw//a` or one with a tab. The paths of `object_store` are stricter,
-//! and its listing fails as a whole at the first key that is not a valid path, so one such key
-//! below a prefix would hide all others. So the response to each listing passes through here before
-//! the client parses it. Entries with such keys are taken out and noted. Empty objects `folder/`,
-//! which some tools create to show folders, are taken out as well, because `object_store` would
-//! report them as objects `folder`.
+//! A key can be any text, even `raw//a` or one with a tab. The paths of `object_store` are
+//! stricter, and its listing fails as a whole at the first key that is not a valid path, so one
+//! such key below a prefix would hide all others. So the response to each listing passes through
+//! here before the client parses it. Entries with such keys are taken out and noted. Empty objects
+//! `folder/`, which some tools create to show folders, are taken out as well, because
+//! `object_store` would report them as objects `folder`.
 
 use object_store::client::{
     ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
@@ -18,7 +18,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task_local;
 
-/// The keys that the last listing of each prefix found and no request can name.
+/// The keys that the last listing of each prefix found and that no request can name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnreadableKeys(Arc<Mutex<BTreeSet<String>>>);
 
@@ -128,12 +128,12 @@ const ENTRIES: [(&str, &str); 4] =
 
 /// Returns a listing without the entries that cannot be read, and their keys.
 ///
-/// Linear in the length of the listing, whatever a server sends.
+/// Cost: linear in the length of the listing, whatever a server sends.
 fn filtered(list: &str) -> (String, Vec<String>) {
     let mut out = String::with_capacity(list.len());
     let mut keys = Vec::new();
     let mut rest = list;
-    // elements whose end is not in the rest, so that it is searched for once
+    // elements whose end is not in the rest, so that each end is searched for only once
     let mut unclosed: Vec<&str> = Vec::new();
     while let Some((before, from)) = rest.find('<').and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);

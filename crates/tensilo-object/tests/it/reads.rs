@@ -149,5 +149,5 @@ fn an_object_that_is_not_there_is_an_error() {
     let text = error.to_string();
     assert!(text.contains("/data/y.tsl: opening: the object does not exist"), "{text}");
     let other = Address::parse("s3://bucket/x").unwrap();
-    assert!(hosted.storage.open(&other).unwrap_err().to_string().contains("the store is http://"));
+    assert!(hosted.storage.open(&other).unwrap_err().to_string().contains("the address is not in the store http://"));
 }

@@ -14,17 +14,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct CountingAllocator;
 
-/// The bytes that the process has allocated, now and at the peak.
+/// The number of bytes that the process has allocated, now and at the peak.
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// The allocations of this thread so far, and their bytes. An allocator may use this variable,
-    /// because it needs neither initialization nor a destructor.
+    /// The number of allocations of this thread so far, and their total size. An allocator may use
+    /// this variable, because it needs neither initialization nor a destructor.
     static THREAD_ALLOCATIONS: Cell<Allocations> = const { Cell::new(Allocations { count: 0, bytes: 0 }) };
 }
 
-/// A number of allocations, and their bytes.
+/// A number of allocations, and their total size in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Allocations {
     pub count: u64,
@@ -45,7 +45,7 @@ fn add(bytes: usize) {
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         add(layout.size());
-        // SAFETY: the caller keeps the contract of `alloc`, which is the same here.
+        // SAFETY: the caller upholds the contract of `alloc`, which is the same here.
         unsafe { System.alloc(layout) }
     }
 
@@ -89,15 +89,15 @@ pub fn exclusive_test() -> ExclusiveTest {
 }
 
 impl ExclusiveTest {
-    /// Runs `work`, and returns the bytes that it allocated and did not free.
+    /// Runs `work`, and returns the number of bytes that it allocated and did not free.
     pub fn retained_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
         let before = LIVE_BYTES.load(Ordering::Relaxed);
         let result = work();
         (result, LIVE_BYTES.load(Ordering::Relaxed).saturating_sub(before))
     }
 
-    /// Runs `work`, and returns the peak of the process's allocated bytes meanwhile, above the
-    /// bytes allocated before.
+    /// Runs `work`, and returns by how much the process's allocated bytes exceeded, at their peak,
+    /// the bytes allocated before.
     pub fn peak_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
         let before = LIVE_BYTES.load(Ordering::Relaxed);
         PEAK_BYTES.store(before, Ordering::Relaxed);

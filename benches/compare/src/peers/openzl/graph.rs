@@ -16,7 +16,7 @@ pub enum Graph {
     FieldLz,
     /// Byte planes, compressed separately.
     Planes,
-    /// Differences of neighbours, as byte planes.
+    /// Differences of neighbors, as byte planes.
     Deltas,
     /// Exponents separate from signs and mantissas.
     Bfloat16,

@@ -30,7 +30,7 @@ lists are gathered. A batch is one gather.
 
 --io mmap maps files. Only map a file that no process changes or truncates
 meanwhile: a truncated file kills this program (SIGBUS), a changed file gives
-wrong values or undefined behaviour. Use pread on network file systems.
+wrong values or undefined behavior. Use pread on network file systems.
 
 Warm: every chunk is read once first, for at most five times --seconds.
 Cold: the pages of the file are dropped from the page cache, and a new reader

@@ -1,8 +1,8 @@
 //! Reads of one column: threads with a cursor each, in a pattern.
 //!
-//! Only reads must be measured. So the indices of the next samples are made while the clock is
-//! stopped, and buffers reach their final size in the warm-up. Patterns are the same in every run.
-//! A shuffled pass is an [`EpochOrder`] of the loader, whose positions are divided among the
+//! The clock must measure nothing but reads. So the indices of the next samples are made while it
+//! is stopped, and buffers reach their final size in the warm-up. Patterns are the same in every
+//! run. A shuffled pass is an [`EpochOrder`] of the loader, whose positions are divided among the
 //! threads.
 //!
 //! The bytes that a cold sample costs are not measured here; `tensilo inspect --wide` shows them.
@@ -104,7 +104,7 @@ fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<Report<'a>> {
 #[derive(Debug, Default)]
 struct Counts {
     samples: u64,
-    /// Bytes of elements.
+    /// The size of all elements in bytes.
     decoded_bytes: u64,
     /// Time spent in reads; for several threads, the longest.
     busy: Duration,
@@ -147,7 +147,7 @@ impl Worker {
         Ok(Self { cursor, fixed, buffer, sequence, next_samples, batch, counts: Counts::default() })
     }
 
-    /// Reads these samples, and returns the bytes of their elements.
+    /// Reads these samples, and returns the size of their elements in bytes.
     fn read(&mut self, indices: Range<usize>) -> Result<usize> {
         let indices = self.next_samples.get(indices).unwrap_or(&[]);
         match (&mut self.fixed, indices) {
@@ -176,8 +176,7 @@ impl Worker {
         Ok(true)
     }
 
-    /// Reads and measures for `time`. If `once`, reads at most as many samples as the share of the
-    /// thread.
+    /// Reads and measures for `time`. If `once`, reads at most the thread's share of the samples.
     fn measure(&mut self, time: Duration, once: bool) -> Result<()> {
         let share = &self.sequence.share;
         let max = if once { share.end.saturating_sub(share.start) } else { u64::MAX };
@@ -204,7 +203,7 @@ impl Worker {
     }
 }
 
-/// Runs `work` for each worker on a thread of its own, and returns the results.
+/// Runs `work` for each worker on a separate thread, and returns the results.
 fn on_threads<W: Send, R: Send>(workers: &mut [W], work: impl Fn(&mut W) -> R + Sync) -> Outcome<Vec<R>> {
     let work = &work;
     thread::scope(|scope| {

@@ -119,7 +119,7 @@ fn mode(args: &BenchArgs, order: OrderName, dataset: &Dataset) -> Outcome<Order>
 }
 
 /// Returns the numbers of decode threads to try by default: powers of two below the number of
-/// processors, and that number.
+/// processors, and that number itself.
 fn thread_counts() -> Vec<u32> {
     let processors = available_parallelism().map_or(1, |number| u32::try_from(number.get()).unwrap_or(1));
     let doubled = iter::successors(Some(1_u32), |number| number.checked_mul(2));
@@ -141,13 +141,13 @@ impl Run {
         self.per_second(self.metrics.samples)
     }
 
-    /// Returns the bytes of the delivered values per second.
+    /// Returns the number of delivered bytes of values per second.
     fn bytes_per_s(&self) -> f64 {
         self.per_second(self.metrics.value_bytes)
     }
 
     fn per_second(&self, amount: u64) -> f64 {
-        // an approximation; a run takes time
+        // an approximation; the minimum duration prevents a division by 0
         amount as f64 / self.elapsed.as_secs_f64().max(1e-9)
     }
 }

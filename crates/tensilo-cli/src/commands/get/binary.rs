@@ -41,7 +41,7 @@ pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection,
     output.finish()
 }
 
-/// Returns the bytes of a tensor of this shape.
+/// Returns the size in bytes of a tensor of this shape.
 fn bytes_of(shape: &[u32], element_bytes: usize) -> u64 {
     let element_bytes = u64::try_from(element_bytes).unwrap_or(u64::MAX);
     if shape.contains(&0) {
@@ -58,17 +58,17 @@ fn write_zeros(output: &mut impl Write, bytes: u64) -> io::Result<()> {
 struct Elements {
     /// The type of the output, for NumPy.
     dtype: DType,
-    /// The bytes of one output element.
+    /// The size of one output element in bytes.
     bytes: usize,
     change: Change,
 }
 
 #[derive(Clone, Copy)]
 enum Change {
-    /// To little-endian units of this many bytes.
+    /// Changes the byte order to little-endian, in units of this many bytes.
     Order(usize),
     ToF32(DType),
-    /// From 4 bits to 8.
+    /// Extends the sign from 4 bits to 8.
     SignI4,
 }
 
@@ -91,7 +91,7 @@ impl Elements {
                     "NumPy arrays cannot hold samples of type {dtype}; use --format raw or --format json"
                 )));
             }
-            // NumPy has no numbers below 8 bits, no bf16 and no floats of 8 bits
+            // NumPy has no numbers narrower than 8 bits, no bf16 and no floats of 8 bits
             None if is_npy && dtype == DType::I4 => Self { dtype: DType::I8, change: Change::SignI4, ..stored },
             None if is_npy && (dtype == DType::Bf16 || dtype.is_small() && is_f32(dtype)) => widened,
             None => stored,

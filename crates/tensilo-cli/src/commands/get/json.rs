@@ -26,7 +26,7 @@ pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection,
     write_samples(selection, destination, |output, i| write_entry(output, &samples.read(i)?, print))
 }
 
-/// Writes the sample itself for one bare index, otherwise an array with a line for each sample.
+/// Writes the sample itself for one bare index, otherwise an array with one sample per line.
 fn write_samples(
     selection: &Selection,
     destination: Destination,
@@ -195,8 +195,8 @@ struct Decimals {
 }
 
 impl Decimals {
-    /// Returns the decimals of a column, if its metadata names a decimal type and it has the form
-    /// of an import.
+    /// Returns how the decimals of a column are stored. `None` unless its metadata names a decimal
+    /// type and it has the form that an import gives such a column.
     fn of(column: &ColumnSchema) -> Option<Self> {
         match imported_type(column)? {
             DataType::Decimal32(_, scale)
@@ -240,7 +240,7 @@ fn decimal_text(little_endian: &[u8], scale: i8) -> String {
 /// A struct, named like its fields: `box`, or `box.corner` for a struct inside it.
 pub(super) struct NamedStruct {
     node: FieldNode,
-    /// The number of levels of lists around it.
+    /// The number of levels of lists around the struct.
     lists: usize,
 }
 

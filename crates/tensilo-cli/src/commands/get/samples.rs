@@ -152,7 +152,7 @@ pub(super) fn is_f32(dtype: DType) -> bool {
     is_small_float || matches!(dtype, DType::Bf16 | DType::F16 | DType::F32)
 }
 
-/// Returns an element of at most 32 bits as the equal f32. NaN of a bf16 keeps all its bits.
+/// Returns an element of at most 32 bits as the equal f32. A bf16 NaN keeps all its bits.
 pub(super) fn to_f32(dtype: DType, bytes: &[u8]) -> f32 {
     match dtype {
         DType::Bf16 => f32::from_bits(u32::from(u16::from_ne_bytes(element(bytes))) << 16),

@@ -1,10 +1,10 @@
-//! The map of a dataset: a bar of stored bytes for each file, all to one scale.
+//! The map of a dataset: a bar of stored bytes for each file, all to the same scale.
 //!
 //! Opening a file in an object store costs a request, so only the first files are drawn; the others
 //! are counted. In SVG, a bar is divided into the columns of the file.
 
 use super::subject::Form;
-use super::svg::{GREY, Svg, colour};
+use super::svg::{GREY, Svg, color};
 use crate::commands::dataset::DatasetSize;
 use crate::failure::Outcome;
 use crate::output::shown;
@@ -111,8 +111,8 @@ impl Bars {
             for &(column, stored, raw) in &file.columns {
                 let name = self.columns.get(column).map_or("", String::as_str);
                 let fact = format!("{name}: {}, ratio {}", text::bytes(stored), text::ratio(raw, stored));
-                let ratio = raw as f64 / stored.max(1) as f64; // for a colour
-                svg.rect((x, y), (self.scaled(stored, full), LINE - 4.0), &colour(column, ratio), &fact);
+                let ratio = raw as f64 / stored.max(1) as f64; // for a color
+                svg.rect((x, y), (self.scaled(stored, full), LINE - 4.0), &color(column, ratio), &fact);
                 x += self.scaled(stored, full);
             }
             svg.text(GUTTER + length + 8.0, y + 16.0, &file.facts());
@@ -123,7 +123,7 @@ impl Bars {
             y += LINE;
         }
         for (number, name) in self.columns.iter().enumerate().take(MAX) {
-            svg.rect((10.0, y), (16.0, LINE - 4.0), &colour(number, 1.0), name);
+            svg.rect((10.0, y), (16.0, LINE - 4.0), &color(number, 1.0), name);
             svg.text(34.0, y + 16.0, name);
             y += LINE;
         }

@@ -3,7 +3,7 @@
 //! Without `--verify`, the file is opened like any other. With it, every byte is checked first. If
 //! the file then cannot be opened, its intact chunks are salvaged; the others count as structure.
 //!
-//! Each damage is drawn somewhere, even one without bytes, such as a missing end.
+//! Each finding is drawn somewhere, even one without bytes, such as a missing end.
 
 use crate::failure::{Failure, Outcome};
 use crate::open::{open, source, warn};
@@ -29,7 +29,7 @@ Examples:
 
 Draws the file to scale. On a terminal, each character represents a range of the
 file and shows the column that takes most of it: a letter where the column
-changes, otherwise a block. The lighter the block, the better its chunks are
+changes, otherwise a shade. The lighter the shade, the better the chunks are
 compressed. Bytes outside chunks (headers, dictionaries, index, footers,
 padding) are structure, shown as a dot.
 
@@ -42,7 +42,7 @@ column, samples, encoding, stored bytes and ratio. If the file has more than
 4000 chunks, each tile is a 4000th of the file.
 
 For a dataset, the first 200 files are drawn, each as a bar of its stored bytes,
-all to one scale. In the SVG, a bar shows the columns in their colours.
+all to one scale. In the SVG, a bar shows the columns in their colors.
 
 Ratio is raw bytes divided by stored bytes.";
 
@@ -115,7 +115,7 @@ pub(crate) struct Subject {
     pub(super) is_verified: bool,
     /// Whether the file could not be opened. Missing chunks are then lost or not found.
     pub(super) is_salvaged: bool,
-    /// In file order; empty if the file is not verified.
+    /// The findings, in file order; empty if the file is not verified.
     pub(super) damages: Vec<Damage>,
 }
 
@@ -161,7 +161,7 @@ impl Subject {
         Ok(Self { reader, is_verified: true, is_salvaged, damages })
     }
 
-    /// Returns the range to draw for each damage, at least one byte long.
+    /// Returns the range to draw for each finding, at least one byte long.
     pub(super) fn damaged_ranges(&self) -> Vec<Range<u64>> {
         let whole = 0..self.reader.file_bytes();
         self.damages.iter().map(|damage| drawn_range(&damage.file_range, &whole)).collect()
@@ -216,7 +216,7 @@ impl Subject {
 
 /// Returns the bytes to draw as damaged.
 fn drawn_range(range: &Range<u64>, whole: &Range<u64>) -> Range<u64> {
-    /// The bytes of the header of the first region.
+    /// The size of the header of the first region, in bytes.
     const HEADER_BYTES: u64 = 64;
     match range {
         // a damaged file header puts the whole file in doubt, but salvaged chunks are intact

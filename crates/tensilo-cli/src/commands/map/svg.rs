@@ -1,10 +1,10 @@
-//! SVG drawings, self-contained and with a transparent background. The grey text is legible on
+//! SVG drawings, self-contained and with a transparent background. The gray text is legible on
 //! black and on white.
 //!
-//! [`Svg`] writes the elements. [`draw`] lays out a file in rows of equal bytes, from top to
-//! bottom. Each chunk has the hue of its column, and is lighter the better it is compressed; a
-//! tooltip names the columns of each tile. Damage is a crossed red box, which differs from a tile
-//! even without colour. The numbers of tiles, rows, damages and legend lines are bounded.
+//! [`Svg`] writes the elements. [`draw`] lays out a file in rows of equal numbers of bytes, from
+//! top to bottom. Each chunk has the hue of its column, and is lighter the better it is compressed;
+//! a tooltip names the columns of each tile. Damage is a crossed red box, which differs from a tile
+//! even without color. The numbers of tiles, rows, drawn findings and legend lines are bounded.
 
 use super::subject::Subject;
 use super::tiles::{ColumnShare, Tile};
@@ -13,11 +13,11 @@ use std::ops::Range;
 use std::path::Path;
 use tensilo::Reader;
 
-/// A grey with enough contrast to both backgrounds.
+/// A gray with enough contrast to both backgrounds.
 const TEXT: &str = "#767676";
-/// The colour of structure.
+/// The color of structure.
 pub(super) const GREY: &str = "#999999";
-/// The colour of damage, distinct from all hues.
+/// The color of damage, distinct from all hues.
 const RED: &str = "#d8000c";
 
 /// An SVG document.
@@ -71,9 +71,9 @@ fn escape(text: &str) -> String {
     text.replace(['\u{FFFE}', '\u{FFFF}'], "\u{FFFD}") // not allowed in XML
 }
 
-/// Returns the colour of a chunk of column `column` as `#rrggbb`: a mid tone, distinct from black
+/// Returns the color of a chunk of column `column` as `#rrggbb`: a mid tone, distinct from black
 /// and white, and lighter for better compressed chunks.
-pub(super) fn colour(column: usize, ratio: f64) -> String {
+pub(super) fn color(column: usize, ratio: f64) -> String {
     /// Adjacent columns get distant hues.
     const GOLDEN_ANGLE: f64 = 137.508;
     const FIRST: f64 = 212.0;
@@ -147,7 +147,7 @@ impl Frame {
 pub(super) fn draw(subject: &Subject, path: &Path, tiles: &[Tile], width: u32) -> String {
     /// The maximum number of columns in the legend.
     const LEGEND: usize = 200;
-    /// The maximum number of drawn damages. A file with more is covered with red anyway.
+    /// The maximum number of drawn findings. A file with more is covered with red anyway.
     const DAMAGES: usize = 1000;
     const STRUCTURE: &str = "headers, dictionaries, index, footers, padding";
     let reader = &subject.reader;
@@ -167,7 +167,7 @@ pub(super) fn draw(subject: &Subject, path: &Path, tiles: &[Tile], width: u32) -
     }
     for tile in tiles {
         let Some(main) = tile.main() else { continue };
-        let (title, fill) = (tooltip(reader, tile), colour(main.column, main.ratio()));
+        let (title, fill) = (tooltip(reader, tile), color(main.column, main.ratio()));
         for (x, y, width) in frame.rectangles(&tile.range) {
             // a gap between wide tiles
             svg.rect((x, y), (if width > 3.0 { width - 0.5 } else { width }, ROW), &fill, &title);
@@ -189,7 +189,7 @@ pub(super) fn draw(subject: &Subject, path: &Path, tiles: &[Tile], width: u32) -
         subject.legend(LEGEND).into_iter().enumerate()
     {
         let words = format!("{name}, {kind}, {stored} stored, ratio {ratio}, {encodings}");
-        line(&mut svg, Some(&colour(column, compression)), &words);
+        line(&mut svg, Some(&color(column, compression)), &words);
     }
     if let Some(more) = subject.more_columns(LEGEND) {
         line(&mut svg, None, &more);
@@ -237,10 +237,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_cannot_be_markup_and_colours_differ() {
+    fn text_cannot_be_markup_and_colors_differ() {
         assert_eq!(escape("a<b>&\"\u{FFFF}"), "a&lt;b&gt;&amp;&quot;\u{FFFD}");
-        assert_ne!(colour(0, 1.0), colour(1, 1.0));
-        assert_ne!(colour(0, 1.0), colour(0, 2.0));
-        assert_eq!((colour(0, 8.0), colour(0, 0.1)), (colour(0, 1e9), colour(0, 1.0)));
+        assert_ne!(color(0, 1.0), color(1, 1.0));
+        assert_ne!(color(0, 1.0), color(0, 2.0));
+        assert_eq!((color(0, 8.0), color(0, 0.1)), (color(0, 1e9), color(0, 1.0)));
     }
 }

@@ -18,9 +18,9 @@ const DAMAGE: char = '!';
 /// The division of the file into lines and characters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
-    /// The characters of a line that show the file.
+    /// The number of characters of a line that show the file.
     columns: usize,
-    /// The characters of the offset before them.
+    /// The number of characters of the offset before them.
     gutter: usize,
     /// The number of bytes that a character represents.
     pub(super) cell_bytes: u64,
@@ -57,7 +57,7 @@ pub(super) fn draw(subject: &Subject, path: &Path, grid: Grid, tiles: &[Tile]) -
     let (structure, bytes) = subject.structure();
     table.row([&STRUCTURE.to_string(), structure, "", &bytes, "-", "-"].map(str::to_owned).to_vec());
     let mut legend = Vec::new();
-    let _ = table.write(&mut legend); // memory takes all bytes
+    let _ = table.write(&mut legend); // writing to memory cannot fail
     drawing += &String::from_utf8_lossy(&legend);
     if let Some(more) = subject.more_columns(letters) {
         drawing += &format!("{OTHER}  {more}\n");
@@ -66,7 +66,7 @@ pub(super) fn draw(subject: &Subject, path: &Path, grid: Grid, tiles: &[Tile]) -
         let mark = if subject.damages.is_empty() { String::new() } else { format!("{DAMAGE}  ") };
         drawing += &format!("{mark}{finding}\n");
     }
-    drawing + "\nratio: █ below 1.1, ▓ below 2, ▒ below 4, ░ from 4 on\n"
+    drawing + "\nratio: █ below 1.1, ▓ below 2, ▒ below 4, ░ 4 or more\n"
 }
 
 fn line_text(line: &[Tile]) -> String {

@@ -1,8 +1,8 @@
 //! The division of a file into tiles, and the columns in each tile.
 //!
 //! Tiles are chunks, or equal ranges of the file. A chunk that spans several equal tiles counts in
-//! each with its bytes there. The column with the most bytes gives a tile its colour or letter;
-//! bytes outside chunks are structure. Only the index of the file is read.
+//! each with the bytes that lie in it. The column with the most bytes gives a tile its color or
+//! letter; bytes outside chunks are structure. Only the index of the file is read.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{Progress, Unit};
@@ -62,7 +62,7 @@ pub(super) struct Tile {
     pub(super) range: Range<u64>,
     /// Bytes of chunks; the rest is structure.
     chunk_bytes: u64,
-    /// One for each column, in column order.
+    /// The shares of the columns, in column order.
     pub(super) shares: Vec<ColumnShare>,
     /// Whether any byte of the tile is damaged.
     pub(super) is_damaged: bool,

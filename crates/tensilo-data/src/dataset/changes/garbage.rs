@@ -1,12 +1,12 @@
 //! Removal of old versions, and of the files that only they list (chapter 8.1 of `MANIFEST.md`).
 //!
 //! Writers may be working at the same time, and there is no lock. A writer starts from the newest
-//! version, so it can only list files of that version and new ones. Hence garbage is what no kept
-//! version lists, provided that it is not newer than the newest version: later folders of `data/`,
+//! version, so it can only list files of that version and new ones. Hence a file is garbage if no
+//! retained version lists it and it is not newer than the newest version. Later folders of `data/`,
 //! and pages that a writer may list again, are left alone.
 //!
-//! Texts of versions are removed first, durably, and their files after that. So every remaining
-//! version is complete, even if the removal is interrupted.
+//! The texts of old versions are removed first, durably, and then the files that they list. So
+//! every remaining version is complete, even if the removal is interrupted.
 
 use crate::dataset::store::Store;
 use crate::dataset::store::location::{ReadOptions, location};
@@ -34,7 +34,7 @@ pub struct Garbage {
     /// The files and folders to remove, in the order of their names. Folders are removed with their
     /// contents.
     pub paths: Vec<PathBuf>,
-    /// The total size of these files, without the texts of versions.
+    /// The total size of `paths` in bytes; the texts of versions are not counted.
     pub bytes: u64,
     folder: PathBuf,
     store: Arc<dyn Store>,
@@ -49,13 +49,13 @@ pub(super) struct RemovalPlan {
 }
 
 impl Garbage {
-    /// Finds what can be removed from the folder of a dataset if its newest `keep` versions are
-    /// kept, at least one:
+    /// Finds what can be removed from the folder of a dataset if its newest `keep` versions (at
+    /// least one) are kept:
     ///
     /// * all other versions, and the data files and pages that only they list, except a page whose
-    ///   groups are all in the newest version in another way;
-    /// * in `data/`, everything that no version lists: files of killed writers. Folders of versions
-    ///   that do not exist yet are left alone;
+    ///   groups are all still in the newest version, inline or in other pages;
+    /// * everything in `data/` that no version lists, that is, files of killed writers. Folders of
+    ///   versions that do not exist yet are left alone;
     /// * temporary files of killed writers.
     ///
     /// Cost: reads all versions and pages of the manifest. Needs memory for the names of all files,
@@ -99,7 +99,7 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Remova
     let mut seen = HashSet::new();
     let mut listed = BTreeSet::new();
     let mut newest_groups = HashSet::new();
-    // the newest first, so that all of its pages are visited as its own
+    // the newest first, so that pages shared with older versions count as its own
     for &version in retained.iter().rev() {
         visit(store, folder, version, &mut seen, &mut |page, groups| {
             listed.extend(page.map(PageEntry::path));
@@ -142,7 +142,7 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Remova
 pub(super) fn remove(store: &dyn Store, folder: &Path, found: &RemovalPlan) -> Result<()> {
     let remove = |path: &str| store.remove(path).map_err(|error| io_error(folder, path, "removing the file", error));
     found.versions.iter().try_for_each(|&version| remove(&path_of(version)))?;
-    // a loss of power must not bring back a version without its files
+    // a power loss must not bring back a version without its files
     let synced = store.sync_folder("manifest");
     synced.map_err(|error| io_error(folder, "manifest", "making the removal durable", error))?;
     found.paths.iter().try_for_each(|path| remove(path))

@@ -1,8 +1,8 @@
-//! A version whose data files many processes write, on any number of machines.
+//! A version whose data files are written by many processes, on any number of machines.
 //!
 //! All processes know the number of the job. It determines the folder of the job and the name of
 //! each file, so no process has to ask another. A task that runs twice finds its file, or loses to
-//! a faster process that wrote equal bytes. Publishing first checks whether the version already
+//! a faster process that wrote the same bytes. Publishing first checks whether the version already
 //! lists the files. So any process can repeat any step.
 
 use super::Changes;
@@ -22,11 +22,11 @@ use tensilo::Schema;
 use tensilo::error::display_path;
 use tensilo::facts::{ContentId, FileId};
 
-/// A job that writes one version of a dataset, whose data files many processes write on any number
-/// of machines.
+/// A job that writes one version of a dataset. Many processes, on any number of machines, write its
+/// data files.
 ///
-/// Before [`WriteJob::publish`], no reader sees it. A process that dies leaves at most unlisted
-/// files in the folder of the job. [`Garbage`](crate::Garbage) finds them when the version, or a
+/// No reader sees it before [`WriteJob::publish`]. A process that dies leaves at most unlisted
+/// files in the folder of the job. [`Garbage`](crate::Garbage) finds them once the version, or a
 /// later one, exists.
 ///
 /// Every step can be repeated, even by several processes at the same time: a file that exists is
@@ -77,9 +77,9 @@ pub struct JobFile {
     pub number: u32,
     /// The number of samples.
     pub samples: u64,
-    /// The raw bytes of all columns.
+    /// The raw size of all columns in bytes.
     pub raw_bytes: u64,
-    /// The length of the file.
+    /// The length of the file in bytes.
     pub bytes: u64,
     /// The offset of the footer.
     pub footer: u64,
@@ -104,11 +104,11 @@ impl WriteJob {
     }
 
     /// Writes the file with this number, unless it exists, and returns its entry for the manifest.
-    /// The file appears when it is complete, and is durable then.
+    /// The file appears only when it is complete, and is then durable.
     ///
-    /// Files with the same number have equal bytes, whatever process writes them. If `write` fails
-    /// because another process was faster, the result is the file of that process. If `id` is
-    /// given, a file that exists must have it, or it is refused.
+    /// Files with the same number have the same bytes, whichever process writes them. If `write`
+    /// fails because another process was faster, the result is the file of that process. If `id` is
+    /// given, an existing file with a different id is refused.
     ///
     /// Cost: `write`, and opening the file.
     pub fn write(
@@ -135,9 +135,9 @@ impl WriteJob {
         Ok(facts.schema)
     }
 
-    /// Publishes the version, and returns it: these files, in the order of their numbers, follow
-    /// the files of the previous version. `change` describes what changed, and `edit` may change
-    /// more. If the version already lists the files, returns it unchanged.
+    /// Publishes the version and returns it. These files, in the order of their numbers, follow the
+    /// files of the previous version. `change` describes what changed, and `edit` may make further
+    /// changes. If the version already lists the files, returns it unchanged.
     ///
     /// If the version exists with other files, fails with [`DataError::Conflict`].
     ///

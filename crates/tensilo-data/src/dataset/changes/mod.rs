@@ -10,7 +10,7 @@
 //! ids, so renaming or dropping a column changes no file, and groups with the same columns share a
 //! layout. Groups that are in pages stay there unless the change concerns them.
 //!
-//! Submodules write all samples again ([`repack`]), publish files that many processes have written
+//! Submodules rewrite all samples ([`repack`]), publish files that many processes have written
 //! ([`job`]), and remove old versions ([`garbage`]).
 
 mod garbage;
@@ -55,8 +55,8 @@ const PATH_KEY: &str = "tensilo.path";
 /// Changes to a dataset. [`Changes::publish`] makes them its next version.
 ///
 /// Before that, no reader sees them. If publishing fails, or this value is dropped unpublished,
-/// data files at paths of [`Changes::next_path`] are removed, and so are folders that were created
-/// for them and are empty.
+/// data files at paths from [`Changes::next_path`] are removed, along with folders that were
+/// created for them and are now empty.
 #[derive(Debug)]
 pub struct Changes {
     folder: PathBuf,
@@ -67,7 +67,7 @@ pub struct Changes {
     base: Option<Dataset>,
     /// The next version.
     version: Version,
-    /// The raw bytes of the files of a new dataset, from which its window sizes are derived.
+    /// The raw size of the files of a new dataset in bytes. Its window sizes are derived from it.
     raw_bytes: u64,
     order: Option<WindowSizes>,
     data: DataFolder,
@@ -157,7 +157,7 @@ impl Changes {
     }
 
     /// Sets the time of the version, in seconds since 1970-01-01 00:00 UTC. The default is now.
-    /// With `None` it is not recorded, so equal files give equal bytes.
+    /// With `None`, no time is recorded, so the same files give the same bytes.
     pub fn set_time(&mut self, time: Option<u64>) {
         self.version.time = time;
     }
@@ -447,7 +447,7 @@ impl Changes {
         Ok(&mut self.version.groups)
     }
 
-    /// Replaces all groups by files with the same samples.
+    /// Replaces all groups with files that have the same samples.
     fn replace_groups(&mut self, files: Vec<(FileFacts, Layout)>) {
         self.version.pages.clear();
         self.version.layouts.clear();
@@ -497,13 +497,13 @@ impl Drop for Changes {
 
 #[cfg(feature = "import")]
 impl Changes {
-    /// Converts files and appends their samples, in data files of at most `shard_bytes` raw bytes
-    /// or one sample. Inputs and their order are as in [`tensilo::import::convert`].
+    /// Converts files and appends their samples, in data files of at most `shard_bytes` raw bytes,
+    /// but at least one sample. Inputs and their order are as in [`tensilo::import::convert`].
     ///
     /// Raw bytes are counted after casts and before encoding. The same inputs and options give the
-    /// same files, for any number of threads. After an error, samples appended before this call are
-    /// still there, and some samples of this call may be: drop the changes, or convert again in new
-    /// ones.
+    /// same files, for any number of threads. After an error, samples appended before this call
+    /// remain, and some samples of this call may have been appended: drop the changes, or start new
+    /// ones and convert again.
     pub fn import(
         &mut self,
         inputs: &[PathBuf],

@@ -1,15 +1,16 @@
 //! Publishing: a new version appears as a whole, or not at all (chapter 8 of `MANIFEST.md`).
 //!
 //! There is no lock. A writer first writes data files to a folder of its own ([`DataFolder`]), then
-//! pages, and last the text of the version, under a name that must not exist yet. Of two writers
+//! pages, and finally the text of the version, under a name that must not exist yet. Of two writers
 //! that start from the same version, exactly one gets the name; the other fails with a conflict.
 //!
-//! Each step is durable before the next one. So after a loss of power, a version exists with
+//! Each step is durable before the next one. So after a power loss, a version exists with
 //! everything it lists, or it does not exist.
 //!
 //! The hard case is a lost answer: the last step may have succeeded although it reports an error,
-//! or its name may have been free only because a removal took the winner. The writer then reads the
-//! versions to find out. If it cannot, it removes nothing ([`PublishError::Unknown`]).
+//! or the name may have been free only because the winning version has been removed. The writer
+//! then reads the versions to find out. If it cannot, it removes nothing
+//! ([`PublishError::Unknown`]).
 
 use crate::dataset::store::Store;
 use crate::dataset::versions;
@@ -22,7 +23,7 @@ use std::path::Path;
 
 /// The maximum number of inline groups. Further groups are moved into pages.
 const INLINE_GROUPS: usize = 512;
-/// The number of groups of a page.
+/// The number of groups per page.
 const PAGE_GROUPS: usize = 256;
 
 /// Why a version was not published.
@@ -50,7 +51,7 @@ pub(super) fn publish(
 ) -> Result<Hex, PublishError> {
     for path in added {
         store.make_durable(path).map_err(|error| match newest(store, folder) {
-            // the writer has lost, and a removal of old versions took its files (M-8.5)
+            // this writer lost the race, and its files were removed as garbage (M-8.5)
             Some(newest) if newest >= version.number => conflict(folder, newest),
             _ => DataError::Io { path: join(folder, path), operation: "making the file durable", error },
         })?;
@@ -66,7 +67,7 @@ pub(super) fn publish(
         version.pages.push(entry);
     }
     let (bytes, digest) = version.to_bytes();
-    // catches changes of the caller that a reader would refuse
+    // catches changes by the caller that a reader would refuse
     Version::parse(&bytes, version.number).map_err(|violation| DataError::BadArgument(violation.message))?;
     let writer = Writer { store, folder, number: version.number, bytes: &bytes, digest };
     let published = store.publish(&path_of(version.number), &bytes);
@@ -84,8 +85,8 @@ struct Writer<'a> {
 }
 
 impl Writer<'_> {
-    /// Checks whether the name was free only because a version that others had published was
-    /// removed meanwhile (M-8.7).
+    /// Checks whether the name was free only because another writer's version had been removed in
+    /// the meantime (M-8.7).
     fn after_success(&self) -> Result<(), PublishError> {
         let versions = versions::list(self.store, self.folder).map_err(PublishError::Unknown)?;
         let next = self.number.saturating_add(1);
@@ -113,7 +114,7 @@ impl Writer<'_> {
                 removed.map_err(|error| PublishError::Unknown(self.failed("removing the version", error)))?;
                 Err(lost.into())
             }
-            // others may have built on it, and removed it since
+            // other writers may have built on it, and removed it since
             _ => Err(PublishError::Unknown(lost)),
         }
     }
@@ -161,7 +162,7 @@ fn page_of(groups: &[Group]) -> (usize, Vec<u8>, PageEntry) {
 }
 
 /// Publishes a page. An existing page has the same bytes unless it is damaged, because its name is
-/// their digest.
+/// the digest of its bytes.
 fn publish_page(store: &dyn Store, folder: &Path, entry: &PageEntry, bytes: &[u8]) -> Result<(), DataError> {
     let path = entry.path();
     let failed =
@@ -215,13 +216,13 @@ impl DataFolder {
     /// Removes the folder, if it was created and is not kept.
     pub(super) fn remove(&mut self, store: &dyn Store) {
         if let Some(made) = self.made.take() {
-            let _ = store.remove(&made); // leftovers are in no version
+            let _ = store.remove(&made); // no version lists what remains
         }
     }
 }
 
-/// Creates a folder that no other writer uses, running or killed. Returns its path, and whether
-/// `data/` was created for it.
+/// Creates a folder that no other writer, running or killed, has created. Returns its path, and
+/// whether `data/` was created for it.
 fn make_folder(store: &dyn Store, folder: &Path, version: u64) -> Result<(String, bool), DataError> {
     let create = |path: &str| {
         let created = store.create_folder(path);

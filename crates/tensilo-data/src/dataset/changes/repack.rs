@@ -1,9 +1,9 @@
 //! Repacking: the same samples in new data files (chapter 9 of `MANIFEST.md`).
 //!
 //! Each group is read in batches that fit in the processor's cache ([`GroupReader`]) and pushed
-//! into the open file ([`Repacker`]). A file ends when it is full, or before a group with other
+//! into the open file ([`Repacker`]). A file ends when it is full, or before a group with different
 //! columns. If it ends within a batch, the batch is read again, cut to size. So the new files
-//! depend only on the samples, and not on the files that held them before.
+//! depend only on the samples, not on the files that held them before.
 
 use super::Changes;
 use crate::dataset::listed_file::{self, FileFacts, Listing};
@@ -19,25 +19,27 @@ use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, Error, Sc
 const BATCH_BYTES: u64 = 2 << 20;
 
 impl Changes {
-    /// Writes all samples into new data files of at most `shard_bytes` raw bytes or one sample.
-    /// Samples keep their index, so a training job continues with the same batches.
+    /// Writes all samples into new data files of at most `shard_bytes` raw bytes, but at least one
+    /// sample. Samples keep their index, so a training job continues with the same batches.
     ///
     /// Raw bytes are counted before encoding. The files have the current columns of the dataset,
     /// under its names; dropped columns are not copied. A file also ends before a sample that has
-    /// values for other columns: where a column was added without values, no nulls are written.
+    /// values in different columns, so no nulls are written where a column was added without
+    /// values.
     ///
-    /// No value is rounded again. The cast facts of a file are the largest errors, and the sums of
-    /// the counts, of all files that its samples come from: upper bounds for its own samples.
+    /// No value is rounded again. The cast facts of a new file combine the facts of all files that
+    /// its samples come from: the largest errors, and the sums of the counts. They are upper bounds
+    /// for its own samples.
     ///
     /// The same dataset and options give the same files, for any number of threads. The ids of the
     /// files are derived from the dataset id, the version and their number; the origin in `options`
     /// is ignored. `progress` gets the number of samples done.
     ///
-    /// Fails if some samples have no column with values left. After an error, drop the changes:
-    /// this removes the files that were written.
+    /// Fails if some samples have no values in any remaining column. After an error, drop the
+    /// changes: this removes the files that were written.
     ///
-    /// Cost: reads and writes all samples once. Needs some MiB of memory, or the largest chunk, for
-    /// each column.
+    /// Cost: reads and writes all samples once. Needs a few MiB of memory per column, or the size
+    /// of its largest chunk.
     pub fn repack(
         &mut self,
         shard_bytes: u64,
@@ -58,7 +60,7 @@ impl Changes {
     }
 
     /// Opens the files of a group, whose first sample is sample `first` of the dataset. Batches
-    /// have about `batch_bytes` bytes, or less.
+    /// have about `batch_bytes` bytes, or fewer.
     fn samples_of(&self, group: &Group, first: u64, batch_bytes: u64) -> Result<GroupReader> {
         let mut found = Vec::new();
         for file in &group.files {
@@ -67,7 +69,7 @@ impl Changes {
             let listing = Listing { file, samples: group.samples, layout, columns: &self.version.columns };
             let reader = listed_file::open(&self.opener(), &path, &listing, None)?;
             for (name, id) in layout {
-                // none: it was dropped
+                // `None` if the column was dropped
                 let Some(number) = self.version.columns.iter().position(|column| column.id == *id) else { continue };
                 found.push((number, path.clone(), reader.column(name)?));
             }
@@ -90,12 +92,12 @@ impl Changes {
     }
 }
 
-/// Writes data files, one after the other.
+/// Writes data files, one after another.
 struct Repacker<'a> {
     changes: &'a mut Changes,
     shard_bytes: u64,
     options: &'a WriterOptions,
-    /// The file that takes samples. It has at least one sample, or gets one next.
+    /// The file that is being written. It has at least one sample, or gets one next.
     open: Option<ShardWriter>,
     /// The complete files.
     done: Vec<(FileFacts, Layout)>,
@@ -108,7 +110,7 @@ struct ShardWriter {
     writer: Writer<DataFile>,
     /// The indices of its columns in the dataset.
     columns: Vec<usize>,
-    /// The raw bytes that the file can still take.
+    /// The number of raw bytes that still fit into the file.
     left: u64,
     /// Whether the file has the cast facts of the current group.
     has_facts: bool,
@@ -129,7 +131,7 @@ impl Repacker<'_> {
         Ok(())
     }
 
-    /// Completes the open file if the group has other columns.
+    /// Completes the open file if the group has different columns.
     fn begin_group(&mut self, source: &GroupReader) -> Result<()> {
         match &mut self.open {
             Some(open) if open.columns == source.numbers() => open.has_facts = false,
@@ -198,7 +200,7 @@ struct GroupReader {
     columns: Vec<GroupColumn>,
     numbers: Vec<usize>,
     casts: Vec<Option<CastFacts>>,
-    /// The samples of the batch, counted in the group.
+    /// The range of samples of the batch, counted from the start of the group.
     start: u64,
     end: u64,
 }
@@ -256,7 +258,7 @@ impl GroupReader {
         fit
     }
 
-    /// Returns the raw bytes of the batch.
+    /// Returns the raw size of the batch in bytes.
     fn raw_bytes(&self) -> u64 {
         self.raw_bytes_of(self.count())
     }
@@ -311,7 +313,7 @@ impl GroupColumn {
     }
 }
 
-/// Returns the bytes of a sample of a fixed column, or `None` for other columns.
+/// Returns the size in bytes of a sample of a fixed column, or `None` for other columns.
 fn fixed_bytes(schema: &ColumnSchema) -> Option<u64> {
     let is_fixed = schema.levels.is_empty() && !schema.shape.is_ragged();
     is_fixed.then(|| item_bytes(schema.shape.inner_elements(), schema.dtype))
@@ -322,7 +324,7 @@ fn item_bytes(elements: Option<u64>, dtype: tensilo::DType) -> u64 {
     elements.unwrap_or(u64::MAX).saturating_mul(width)
 }
 
-/// Returns the raw bytes of the elements of the first `count` samples of a buffer.
+/// Returns the raw size in bytes of the elements of the first `count` samples of a buffer.
 fn raw_bytes(buffer: &ColumnBuffer, count: usize) -> u64 {
     let offset = |offsets: &[u64], at: u64| usize::try_from(at).ok().and_then(|at| offsets.get(at)).copied();
     let samples = u64::try_from(count).unwrap_or(u64::MAX);

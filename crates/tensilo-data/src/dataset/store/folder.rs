@@ -140,8 +140,8 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.publish()
 }
 
-/// Fails if a folder between the dataset and the path is a link: other datasets may use the files
-/// behind it.
+/// Fails if a folder between the dataset and the path is a link, because other datasets may use the
+/// files behind it.
 fn refuse_links(folder: &Path, path: &str) -> io::Result<()> {
     let path = join(folder, path);
     let between = path.ancestors().skip(1).take_while(|found| *found != folder && found.starts_with(folder));

@@ -2,7 +2,7 @@
 //!
 //! A path names a folder, a file, or something in an object store, such as `s3://bucket/train`.
 //! [`ReadOptions`] are what the caller chose, and [`location`] fits them to the store: objects are
-//! always read by requests, whatever would suit files.
+//! read with requests, whichever I/O method would suit files.
 
 #[cfg(not(feature = "object"))]
 use super::Remote;
@@ -93,7 +93,7 @@ pub(in crate::dataset) fn source_at(path: &Path, _: &RemoteOptions) -> Result<Ar
     Ok(Arc::new(tensilo::source::PositionedFile::open(path)?))
 }
 
-/// Returns the address that a path is. This build supports none.
+/// Returns the address, if the path is one. This build supports none.
 #[cfg(all(not(feature = "object"), feature = "arrow"))]
 pub(in crate::dataset) fn address_of(_: &Path) -> Option<String> {
     None

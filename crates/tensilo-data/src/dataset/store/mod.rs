@@ -1,9 +1,9 @@
-//! Where a dataset is kept: a folder of a file system, or a prefix of an object store.
+//! Where a dataset is stored: a folder of a file system, or a prefix of an object store.
 //!
-//! Publishing a version needs only a few operations of its store, but strong ones ([`Store`]): a
-//! file appears under its name complete, only if nothing has that name, and durable. [`folder`] and
-//! `objects` implement them, and tests use a store that loses power at any step. [`location`] finds
-//! the store for a path.
+//! Publishing a version needs only a few operations of its store, but with strong guarantees
+//! ([`Store`]): a file appears under its name only if the name is free, and is then complete and
+//! durable. [`folder`] and `objects` implement them, and tests use a store that loses power at any
+//! step. [`location`] finds the store for a path.
 //!
 //! Samples are not read through a store: data files are opened by their paths ([`crate::io`]).
 
@@ -39,17 +39,17 @@ pub(super) trait Store: Debug + Send + Sync {
     fn create_folder(&self, path: &str) -> io::Result<bool>;
 
     /// Writes a file that appears under its name when it is complete, and is durable when this
-    /// returns. If something has the name, fails with [`io::ErrorKind::AlreadyExists`], and the
-    /// existing name is durable, too.
+    /// returns. If the name is taken, fails with [`io::ErrorKind::AlreadyExists`], and the existing
+    /// name is durable, too.
     fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
 
-    /// Starts a data file, which appears under its name when it is published. Fails if something
-    /// has the name. The default fails, for stores that keep only manifests.
+    /// Starts a data file, which appears under its name when it is published. Fails if the name is
+    /// taken. The default fails, for stores that keep only manifests.
     fn data_file(&self, _path: &str) -> tensilo::Result<DataFile> {
         Err(tensilo::Error::io("creating a data file", io::ErrorKind::Unsupported.into()))
     }
 
-    /// Makes a file durable that another program wrote: its bytes, its name, and its folders.
+    /// Makes a file that another program wrote durable: its bytes, its name, and its folders.
     fn make_durable(&self, path: &str) -> io::Result<()>;
 
     /// Removes a file, or a folder with its contents. Does nothing if it does not exist. The
@@ -63,7 +63,7 @@ pub(super) trait Store: Debug + Send + Sync {
     /// the folder does not exist.
     fn left_behind(&self, folder: &str) -> io::Result<Vec<String>>;
 
-    /// Returns the length of a file, or of all files in a folder; 0 if it does not exist.
+    /// Returns the size in bytes of a file, or of all files in a folder; 0 if it does not exist.
     fn bytes(&self, path: &str) -> io::Result<u64>;
 }
 
@@ -88,7 +88,7 @@ pub struct DataFile {
 
 impl DataFile {
     /// Starts a file, or an object if the path is an address; see [`AtomicFile::create`]. Unless
-    /// `replace` is set, fails if something has the path.
+    /// `replace` is set, fails if something exists at the path.
     #[cfg(feature = "object")]
     pub fn create(path: &Path, replace: bool) -> tensilo::Result<Self> {
         use tensilo_object::{Address, ObjectOptions, ObjectStorage};

@@ -1,8 +1,8 @@
 //! A dataset below a prefix of an object store.
 //!
-//! An object appears complete, durable, and only if nothing has its key. So less is needed than in
-//! a folder: nothing is synced, and nothing is left behind. There are no folders; a writer reserves
-//! a prefix by creating an object in it.
+//! An object appears only if its key is free, and is then complete and durable. So less is needed
+//! than in a folder: nothing is synced, and nothing is left behind. There are no folders; a writer
+//! reserves a prefix by creating an object in it.
 
 use super::{DataFile, Remote, Store};
 use crate::error::{DataError, Result};
@@ -29,7 +29,8 @@ pub(in crate::dataset) fn remote(path: &Path, options: &ObjectOptions) -> Result
     Ok(Some(Remote { store: Arc::new(Prefix { storage, address }), io, is_file }))
 }
 
-/// Returns the canonical address that a path is, or `None` for a path of the file system.
+/// Returns the canonical form of a path that is an address, or `None` for a path in the file
+/// system.
 #[cfg(feature = "arrow")]
 pub(in crate::dataset) fn address_of(path: &Path) -> Option<String> {
     Address::from_path(path).ok().map(|address| address.to_string())
@@ -70,8 +71,8 @@ impl Store for Prefix {
         self.at(path, |address| self.storage.read(address, max_bytes))
     }
 
-    /// Fails if the prefix itself has a tensilo file with an unreadable key: without a manifest,
-    /// the file would be left out silently.
+    /// Fails if the prefix itself has a tensilo file with an unreadable key, because without a
+    /// manifest the file would be left out silently.
     fn names(&self, folder: &str) -> io::Result<Vec<String>> {
         let names = self.at(folder, |address| self.storage.names(address))?;
         let unreadable = self.storage.unreadable_keys(&self.address);

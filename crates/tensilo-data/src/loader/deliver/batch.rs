@@ -2,8 +2,8 @@
 //!
 //! A batch owns its memory, column by column, and gives it back to the loader when it is dropped.
 //! Where the values of a column are depends on how they were read ([`Values`]): in the buffer that
-//! they were decoded to, in memory of the loader or of the caller, or on a GPU. Consumers see the
-//! same thing either way: one tensor, or a ragged or nested buffer.
+//! they were decoded to, in memory of the loader or of the caller, or on a GPU. In all cases,
+//! consumers see one tensor, or a ragged or nested buffer.
 
 use super::memory::{AlignedBuffer, BatchMemory, Pool};
 use crate::error::{DataError, Result};
@@ -74,7 +74,7 @@ impl fmt::Debug for BatchColumn {
 impl Drop for Batch {
     fn drop(&mut self) {
         if let Some(pool) = self.pool.take() {
-            // memory of the caller goes back to the caller
+            // the caller's memory goes back to the caller
             let lent = self.columns.iter_mut().filter(|column| matches!(column.values, Values::External(_)));
             lent.for_each(|column| column.values = Values::Buffer);
             pool.put(std::mem::take(&mut self.columns));
@@ -83,10 +83,10 @@ impl Drop for Batch {
 }
 
 impl Batch {
-    /// Returns a batch of the caller's samples: their numbers, and the columns with their values.
-    /// Its epoch and its position are 0.
+    /// Makes a batch of the caller's samples from their numbers and from the columns with their
+    /// values. Its epoch and its position are 0.
     ///
-    /// Fails if a column has another number of samples, or if its values do not fit its schema.
+    /// Fails if a column has a different number of samples, or if its values do not fit its schema.
     ///
     /// Cost: a copy of the values.
     pub fn from_columns<'c>(
@@ -134,7 +134,8 @@ impl Batch {
         self.epoch
     }
 
-    /// Returns the position at which the step starts, that is of the first sample of all ranks.
+    /// Returns the position at which the step starts, that is, the position of the first sample of
+    /// all ranks.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -159,7 +160,7 @@ impl Batch {
         &self.columns
     }
 
-    /// Returns the columns, to take their memory.
+    /// Returns the columns mutably, for taking their memory.
     pub fn columns_mut(&mut self) -> &mut [BatchColumn] {
         &mut self.columns
     }
@@ -170,7 +171,7 @@ impl Batch {
         found.ok_or_else(|| self.no_column(name))
     }
 
-    /// Returns a column, to change its values. Fails if the loader does not deliver it.
+    /// Returns a column mutably, for changing its values. Fails if the loader does not deliver it.
     pub fn column_mut(&mut self, name: &str) -> Result<&mut BatchColumn> {
         match self.columns.iter().position(|column| column.name() == name) {
             Some(at) => self
@@ -186,7 +187,7 @@ impl Batch {
         tensilo::Error::unknown_column(name, self.columns.iter().map(BatchColumn::name)).into()
     }
 
-    /// Returns the bytes of GPU memory that the batch needs; `None` without
+    /// Returns the size in bytes of the GPU memory that the batch needs; `None` without
     /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), when all values are in host
     /// memory.
     #[cfg(feature = "cuda")]
@@ -217,13 +218,13 @@ impl BatchColumn {
         self.schema.as_ref().map_or("", |schema| &schema.name)
     }
 
-    /// Returns the schema of the delivered column, with another type if it is cast. `None` only for
-    /// a column that was never in a batch.
+    /// Returns the schema of the delivered column, with a different type if it is cast. `None` only
+    /// for a column that was never in a batch.
     pub fn schema(&self) -> Option<&ColumnSchema> {
         self.schema.as_deref()
     }
 
-    /// Returns the schema of [`BatchColumn::schema`], which all batches of a loader share.
+    /// Returns the same schema as [`BatchColumn::schema`], shared by all batches of a loader.
     pub fn shared_schema(&self) -> Option<&Arc<ColumnSchema>> {
         self.schema.as_ref()
     }
@@ -239,8 +240,8 @@ impl BatchColumn {
         self.tensor.as_deref()
     }
 
-    /// Returns the elements as bytes in memory order. For columns of a fixed shape and padded ones,
-    /// memory of the loader is aligned to 4096 bytes. Empty if the values are on a GPU.
+    /// Returns the elements as bytes in memory order. If the column has a fixed shape or is padded,
+    /// the loader's own memory is aligned to 4096 bytes. Empty if the values are on a GPU.
     pub fn bytes(&self) -> &[u8] {
         match &self.values {
             Values::Buffer => self.buffer.bytes(),
@@ -261,7 +262,7 @@ impl BatchColumn {
         }
     }
 
-    /// Returns the number of bytes of the values, on the host or on a GPU.
+    /// Returns the size of the values in bytes, on the host or on a GPU.
     pub(in crate::loader) fn byte_count(&self) -> usize {
         match &self.values {
             #[cfg(feature = "cuda")]
@@ -276,8 +277,8 @@ impl BatchColumn {
         self.sample_count = count;
     }
 
-    /// Returns the elements as bytes in memory order, to change them in place, for example to
-    /// normalize them.
+    /// Returns the elements as mutable bytes in memory order, for example to normalize them in
+    /// place.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.values {
             Values::Buffer => self.buffer.bytes_mut(),
@@ -315,7 +316,8 @@ impl BatchColumn {
         plan.run(&self.buffer, values, &extents, out)
     }
 
-    /// As [`BatchColumn::pad_into`], to new aligned memory. Returns the extents and the memory.
+    /// Like [`BatchColumn::pad_into`], but into new aligned memory. Returns the extents and the
+    /// memory.
     pub fn padded(&self, padding: Padding, values: &[u8]) -> Result<(Vec<u64>, Box<dyn BatchMemory>)> {
         let plan = self.pad_plan(padding)?;
         let extents = plan.extents(&self.buffer);
@@ -335,12 +337,12 @@ impl BatchColumn {
     }
 
     /// Returns the elements. Fails if `T` is not the delivered type (bools, bytes and text are
-    /// `u8`), or if memory of the caller is not aligned.
+    /// `u8`), or if the caller's memory is not aligned.
     pub fn values<T: Element>(&self) -> Result<&[T]> {
         T::slice_of(self.bytes()).filter(|_| self.has_elements::<T>()).ok_or_else(|| self.other_type::<T>())
     }
 
-    /// Returns the elements, to change them. Fails as [`BatchColumn::values`] does.
+    /// Returns the elements mutably. Fails as [`BatchColumn::values`] does.
     pub fn values_mut<T: Element>(&mut self) -> Result<&mut [T]> {
         if !self.has_elements::<T>() || T::slice_of(self.bytes()).is_none() {
             return Err(self.other_type::<T>());

@@ -30,10 +30,10 @@ use std::{io, process};
 /// is an error in its position, and the iterator continues with the next one.
 ///
 /// A forked process can continue with it: it starts threads of its own after the last batch that
-/// was taken. This has one limit, which is Rust's and not the loader's. In a program with Rust's
-/// own `main`, a thread takes a lock of the standard library when it starts and ends. If any thread
-/// holds that lock at the moment of the fork, the child cannot start a thread, and hangs. Fork such
-/// a program before its threads start. A Python interpreter has no such lock.
+/// was taken. There is one limit, which comes from Rust and not from the loader. In a program with
+/// Rust's own `main`, a thread takes a lock of the standard library when it starts and ends. If any
+/// thread holds that lock at the moment of the fork, the child cannot start a thread, and hangs.
+/// Fork such a program before its threads start. A Python interpreter has no such lock.
 pub struct BatchIterator {
     setup: Arc<Setup>,
     schedule: Schedule,
@@ -77,7 +77,7 @@ impl BatchIterator {
     /// resume. Its receipt has the samples of this rank. With several ranks, add the receipts of
     /// the others: `state.receipt.plus(other.receipt())`.
     ///
-    /// A batch that was an error counts as taken, but its samples are in no receipt. Cost: some
+    /// A batch that was an error counts as taken, but its samples are in no receipt. Cost: a few
     /// nanoseconds.
     pub fn state(&self) -> State {
         self.schedule.state(&self.setup, self.taken, self.receipt)
@@ -89,7 +89,7 @@ impl BatchIterator {
     }
 
     /// Waits until the next batch is ready, but at most for `timeout`. Returns whether the next
-    /// call of `next` returns without waiting, as it also does at the end.
+    /// call of `next` returns without waiting, which is also true at the end.
     pub fn wait(&self, timeout: Duration) -> bool {
         // a forked process has no threads to wait for yet
         self.read_threads.process != process::id()
@@ -119,7 +119,7 @@ impl BatchIterator {
         &self.counters
     }
 
-    /// Waits for the next batch, and counts the time.
+    /// Runs `wait`, and counts its duration as time spent waiting.
     fn waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
         let is_first = self.taken == self.read_threads.first;
         self.counters.time(if is_first { Count::FirstBatch } else { Count::Waited }, wait)
@@ -132,8 +132,8 @@ impl BatchIterator {
         self.abandon(ReadThreads::begin(&self.setup, self.schedule, self.taken, &self.counters));
     }
 
-    /// Replaces threads of another process. Their data may have been in any state at the fork, so
-    /// it is never touched again, not even to free its memory.
+    /// Replaces the threads of another process. Their data may have been in any state at the time
+    /// of the fork, so it is never touched again, not even to free its memory.
     fn abandon(&mut self, read_threads: ReadThreads) {
         std::mem::forget(std::mem::replace(&mut self.read_threads, read_threads));
     }
@@ -175,7 +175,7 @@ impl ReadThreads {
         Self { process: process::id(), first: 0, queue, threads: Vec::new(), spawn_error: None }
     }
 
-    /// Starts threads for the steps from `first` on.
+    /// Starts threads for step `first` and all later steps.
     fn begin(setup: &Arc<Setup>, schedule: Schedule, first: u64, counters: &Arc<Counters>) -> Self {
         let threads = setup.threads;
         let steps = schedule.steps.saturating_sub(first);

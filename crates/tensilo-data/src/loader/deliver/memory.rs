@@ -9,16 +9,16 @@ use std::sync::{Arc, Mutex};
 
 /// Memory for the values of a column of a batch.
 pub trait BatchMemory: Send + Sync {
-    /// Returns the bytes, to read.
+    /// Returns the bytes for reading.
     fn bytes(&self) -> &[u8];
-    /// Returns the bytes, to write.
+    /// Returns the bytes for writing.
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
 /// A caller's source of memory for batches, such as pinned memory that a device copies from.
 pub trait BatchAllocator: Send + Sync {
     /// Returns memory of exactly `byte_count` bytes, with any content, aligned for the elements of
-    /// columns, that is to at least 8 bytes. Threads of the loader call this for each column of
+    /// columns, that is, to at least 8 bytes. Threads of the loader call this for each column of
     /// each batch.
     fn allocate(&self, byte_count: usize) -> Result<Box<dyn BatchMemory>>;
 }
@@ -29,7 +29,7 @@ const ALIGNMENT: usize = 4096;
 /// The loader's own memory.
 #[derive(Debug, Default)]
 pub(in crate::loader) struct AlignedBuffer {
-    /// Longer than the memory, which starts at the first multiple of [`ALIGNMENT`].
+    /// Contains the aligned memory, which starts at the first multiple of [`ALIGNMENT`].
     storage: Vec<u8>,
     start: usize,
     byte_count: usize,
@@ -43,7 +43,7 @@ impl AlignedBuffer {
             self.storage = Vec::new();
             self.storage.try_reserve_exact(needed).map_err(|_| too_large(byte_count))?;
             self.storage.resize(needed, 0);
-            // at most the alignment; if a pointer cannot be aligned, the memory is not
+            // if `align_offset` fails, it returns `usize::MAX`, and the memory stays unaligned
             self.start = self.storage.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         }
         self.byte_count = byte_count;

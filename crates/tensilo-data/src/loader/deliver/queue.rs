@@ -29,7 +29,7 @@ struct Results<T> {
     next: u64,
     /// The next job whose result the consumer takes.
     taken: u64,
-    /// The results of jobs from `taken` on; `None` while a job is in progress.
+    /// The results of job `taken` and all later jobs; `None` while a job is in progress.
     results: VecDeque<Option<T>>,
     is_closed: bool,
 }
@@ -136,7 +136,7 @@ impl<T> Results<T> {
     }
 }
 
-/// A number of permits. A thread holds one while it works.
+/// A fixed number of permits. A thread holds one while it works.
 pub(in crate::loader) struct Semaphore {
     free: Mutex<usize>,
     returned: Condvar,

@@ -9,8 +9,8 @@ use tensilo_cuda::{BlockList, Gpu, LaunchReport, PendingLaunch};
 
 /// A batch that a GPU decodes.
 ///
-/// Operations that are put on the launch's stream after it see the values immediately. The columns
-/// of this batch have shapes, nulls and text on the host; all other values are at
+/// Operations that are enqueued on the launch's stream after it see the values immediately. Shapes,
+/// nulls and text are on the host, in the columns of this batch; all other values are at
 /// [`BatchColumn::device_range`](crate::BatchColumn::device_range) of the batch's GPU memory.
 /// Dropping it waits for the GPU.
 pub struct DeviceBatch {
@@ -44,13 +44,13 @@ impl DeviceBatch {
 
     /// Waits until the GPU has decoded the batch, and returns it.
     ///
-    /// Fails if a block breaks a rule of the specification. The error is the one of reading the
-    /// samples without a GPU: it names file, column, chunk and samples.
+    /// Fails if a block breaks a rule of the specification. The error is the same as when reading
+    /// the samples without a GPU: it names the file, the column, the chunk and the samples.
     pub fn finish(self) -> Result<Batch> {
         self.finish_counted(&Counters::new())
     }
 
-    /// As [`DeviceBatch::finish`], and counts the work of the GPU.
+    /// Like [`DeviceBatch::finish`], but also counts the work of the GPU.
     pub(crate) fn finish_counted(self, counters: &Counters) -> Result<Batch> {
         let Self { batch, launched, device } = self;
         let LaunchReport { list, refusal, copying, decoding, .. } =

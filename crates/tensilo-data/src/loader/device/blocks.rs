@@ -1,4 +1,4 @@
-//! The GPU of a loader, the block lists of its batches, and the pinned memory of both.
+//! The GPU of a loader, with the block lists and the pinned memory of its batches.
 
 use crate::error::Result;
 use crate::loader::deliver::memory::Pool;
@@ -17,7 +17,7 @@ pub(in crate::loader) struct Device {
     pub lists: Arc<Pool<BlockList>>,
     /// Pinned memory for fetched bytes.
     pub memory: Arc<Pool<Box<dyn ReadMemory>>>,
-    /// Smaller batches are sent decoded.
+    /// Batches smaller than this are decoded before they are sent.
     pub min_bytes: usize,
     /// Finds what is wrong with samples that the GPU refused.
     pub read_on_host: Option<Arc<ReadOnHost>>,
@@ -26,7 +26,7 @@ pub(in crate::loader) struct Device {
 /// The blocks of a batch.
 pub(in crate::loader) struct BatchBlocks {
     pub list: BlockList,
-    /// The bytes of GPU memory that the batch needs.
+    /// The size of the GPU memory that the batch needs, in bytes.
     pub bytes: usize,
     pub device: Device,
 }
@@ -52,8 +52,8 @@ impl Device {
         self.lists.put(list);
     }
 
-    /// Provides pinned memory for the bytes of a plan, from which the GPU copies them. A few bytes
-    /// are copied to the list instead, because a transfer of their own costs more.
+    /// Provides pinned memory for the bytes of a plan, from which the GPU copies them. Small
+    /// amounts are copied to the list instead, because a separate transfer costs more.
     pub(in crate::loader) fn give_memory(&self, plan: &ReadPlan, bytes: &mut FetchedBytes) {
         let returned = match plan.fetched_bytes() >= self.min_bytes as u64 / 4 {
             true => bytes.set_memory(Some(self.memory.take().unwrap_or_else(|| self.gpu.new_memory()))),

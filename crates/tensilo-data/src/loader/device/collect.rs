@@ -19,7 +19,7 @@ use std::ops::Range;
 use tensilo::{DType, Extent};
 use tensilo_cuda::{BlockList, Conversion, Destination, SampleRows};
 
-/// Columns start at multiples of this, as tensors with allocations of their own would.
+/// The alignment of columns in bytes, the same as for tensors with separate allocations.
 const ALIGNMENT: usize = 256;
 
 /// How a column reaches the GPU.
@@ -138,12 +138,12 @@ fn collect_rows(
     Ok(end)
 }
 
-/// Converts an error of a list: its blocks come from files.
+/// Converts an error of a list, whose blocks come from files.
 fn failed(error: tensilo::Error) -> ReadFailure {
     ReadFailure::Failed(error.into())
 }
 
-/// Returns the segments that have a column, and its number there.
+/// Returns the segments that have a column, and the number of the column in each.
 pub(super) fn with_column(segments: &mut [Segment], slot: usize) -> impl Iterator<Item = (&mut Segment, usize)> {
     segments.iter_mut().filter_map(move |segment| {
         let number = segment.slots.iter().position(|found| *found == slot)?;

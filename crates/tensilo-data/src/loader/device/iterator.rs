@@ -2,7 +2,7 @@
 //!
 //! While the consumer works with a batch, the GPU copies and decodes the next ones, if the threads
 //! have them ready. States, receipts and metrics cover the batches that the consumer has taken, not
-//! those in flight. So a job that stops resumes without losing a launched batch.
+//! those in flight. So if a job stops and resumes, no launched batch is lost.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::batch::Batch;
@@ -14,16 +14,16 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::time::Duration;
 
-/// The maximum number of launched batches: the one that is delivered, one that the GPU decodes, and
-/// one that is being copied.
+/// The maximum number of launched batches: one being delivered, one being decoded, and one being
+/// copied.
 const MAX_IN_FLIGHT: usize = 3;
 
 /// The batches of a rank in GPU memory, in order, each with its memory: an iterator that decodes
-/// ahead. [`BatchIterator::on_device`] makes one.
+/// ahead. [`BatchIterator::on_device`] creates one.
 ///
-/// The values of a batch are complete when it is delivered, for operations of any stream. A batch
-/// that cannot be read or decoded is an error in its position, as without a GPU. If the allocator
-/// fails, the error is [`DataError::Memory`], no batch is lost, and the next call tries again.
+/// When a batch is delivered, its values are complete for operations on any stream. A batch that
+/// cannot be read or decoded is an error in its position, as without a GPU. If the allocator fails,
+/// the error is [`DataError::Memory`], no batch is lost, and the next call tries again.
 pub struct DeviceIterator<A: DeviceAllocator> {
     batches: BatchIterator,
     allocator: A,
@@ -33,7 +33,7 @@ pub struct DeviceIterator<A: DeviceAllocator> {
     /// The number of steps that the consumer has taken.
     taken: u64,
     receipt: Receipt,
-    /// Delivered batches, samples, and bytes of values.
+    /// The numbers of delivered batches, samples, and bytes of values.
     delivered: [u64; 3],
     /// Whether all batches of the threads were launched.
     is_over: bool,
@@ -53,8 +53,8 @@ impl<A: DeviceAllocator> fmt::Debug for DeviceIterator<A> {
 
 impl BatchIterator {
     /// Decodes the remaining batches on the GPU of
-    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), to memory of an allocator. A
-    /// [`Gpu`](tensilo_cuda::Gpu) is itself an allocator.
+    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), into memory from an
+    /// allocator. A [`Gpu`](tensilo_cuda::Gpu) is itself an allocator.
     pub fn on_device<A: DeviceAllocator>(self, allocator: A) -> DeviceIterator<A> {
         DeviceIterator {
             taken: self.taken(),
@@ -75,7 +75,7 @@ impl<A: DeviceAllocator> DeviceIterator<A> {
         self.batches.state_after(self.taken, self.receipt)
     }
 
-    /// As [`BatchIterator::wait`]. A batch in flight counts as ready.
+    /// Like [`BatchIterator::wait`]. A batch in flight counts as ready.
     pub fn wait(&self, timeout: Duration) -> bool {
         !self.in_flight.is_empty() || self.waiting.is_some() || self.batches.wait(timeout)
     }
@@ -86,7 +86,7 @@ impl<A: DeviceAllocator> DeviceIterator<A> {
         LoaderMetrics { batches, samples, value_bytes, ..self.batches.metrics() }
     }
 
-    /// Launches batches that are ready, and waits for one if none is in flight. Fails if the
+    /// Launches the batches that are ready, and waits for one if none is in flight. Fails if the
     /// allocator fails.
     fn launch_ready(&mut self) -> Result<()> {
         while self.in_flight.len() < MAX_IN_FLIGHT {

@@ -1,9 +1,9 @@
 //! Samples of a view that stay on a GPU in stored form.
 //!
-//! Stored blocks are usually smaller than decoded values, so more samples fit in the memory of the
-//! GPU. They are read, checked and sent once, in uploads of about 64 MiB, in the order of the view,
-//! until the memory is full. Only the samples of complete uploads are resident; callers read the
-//! others batch by batch.
+//! Stored blocks are usually smaller than decoded values, so more samples fit in GPU memory. They
+//! are read, checked and sent once, in uploads of about 64 MiB, in the order of the view, until the
+//! memory is full. Only the samples of complete uploads are resident; callers read the others batch
+//! by batch.
 
 use super::collect::{Route, extents_of, with_column};
 use crate::error::{DataError, Result};
@@ -18,9 +18,9 @@ use std::sync::Arc;
 use tensilo::ColumnSchema;
 use tensilo_cuda::{Gpu, Resident, ResidentBuilder};
 
-/// The first samples of a view, as many as fit in GPU memory, sent by
-/// [`LoaderOptions::resident`](crate::LoaderOptions::resident). Indices count from the first
-/// resident sample.
+/// The first samples of a view, as many as fit in GPU memory.
+/// [`LoaderOptions::resident`](crate::LoaderOptions::resident) sends them. Indices count from the
+/// first resident sample.
 pub struct ResidentSamples {
     columns: Vec<ResidentColumn>,
     count: u64,
@@ -58,19 +58,19 @@ impl ResidentSamples {
         self.count
     }
 
-    /// Returns the bytes of GPU memory that the samples take.
+    /// Returns the size of the samples in GPU memory, in bytes.
     pub fn byte_count(&self) -> usize {
         self.columns.iter().map(|column| column.samples.byte_count()).sum()
     }
 }
 
 impl ResidentColumn {
-    /// Returns the schema of the delivered column, with another type if it is cast.
+    /// Returns the schema of the delivered column, with a different type if it is cast.
     pub fn schema(&self) -> &ColumnSchema {
         &self.schema
     }
 
-    /// Returns the samples, to [gather](Resident::gather) them into rows.
+    /// Returns the samples, for [gathering](Resident::gather) them into rows.
     pub fn samples(&self) -> &Resident {
         &self.samples
     }
@@ -81,8 +81,8 @@ impl ResidentColumn {
         &self.extents
     }
 
-    /// Returns the delivered element that fills a row after a shorter sample. Fill the rows with it
-    /// before gathering samples into them.
+    /// Returns the delivered element that fills the rest of a row after a shorter sample. Fill the
+    /// rows with it before gathering samples into them.
     pub fn filler(&self) -> &[u8] {
         &self.filler
     }
@@ -96,7 +96,7 @@ impl ResidentColumn {
 /// A column that is being uploaded.
 struct ColumnBuilder {
     builder: ResidentBuilder,
-    /// Samples first.
+    /// The extents, samples first.
     extents: Vec<u64>,
     nulls: Vec<u64>,
     /// The null samples of the current upload.

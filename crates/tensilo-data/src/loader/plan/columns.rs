@@ -25,9 +25,9 @@ pub(in crate::loader) struct ColumnSpecs {
 pub(in crate::loader) struct ColumnSpec {
     /// The schema of the stored column.
     pub stored: Arc<ColumnSchema>,
-    /// The schema of the delivered column, with another type if it is cast.
+    /// The schema of the delivered column, with a different type if it is cast.
     pub delivered: Arc<ColumnSchema>,
-    /// The bytes of a stored sample, if the column has a fixed shape and is not nested.
+    /// The size of a stored sample in bytes, if the column has a fixed shape and is not nested.
     pub fixed_bytes: Option<usize>,
     pub conversion: Option<Conversion>,
     pub padding: Option<PadPlan>,
@@ -58,7 +58,7 @@ impl ColumnSpecs {
             for (name, &column) in names.iter().zip(&numbers) {
                 check_alike(name, find(first.schema(), name), columns.get(column))?;
                 let Some(column) = columns.get(column) else { continue };
-                // a cast promises values
+                // a cast converts values, so the stored elements must be the values
                 let cast = casts.iter().rfind(|(cast, _)| cast == name);
                 if !stored_elements || cast.is_some_and(|(_, to)| *to != column.dtype) {
                     LogicalType::check_values(column)?;
@@ -89,13 +89,14 @@ impl ColumnSpecs {
 
 #[cfg(feature = "cuda")]
 impl ColumnSpec {
-    /// Returns the bytes of a delivered sample in a tensor of these extents, samples first.
+    /// Returns the size in bytes of a delivered sample in a tensor of these extents, samples first.
     pub(in crate::loader) fn row_bytes(&self, extents: &[u64]) -> Option<usize> {
         let times = |bytes: usize, extent: &u64| bytes.checked_mul(usize::try_from(*extent).ok()?);
         extents.iter().skip(1).try_fold(self.delivered.dtype.element_bytes(), times)
     }
 
-    /// Returns the element that fills the rest of a row, and the bytes of a delivered element.
+    /// Returns the element that fills the rest of a row, and the size of a delivered element in
+    /// bytes.
     pub(in crate::loader) fn filler(&self) -> (Vec<u8>, usize) {
         let width = self.delivered.dtype.element_bytes();
         let value = self.padding.as_ref().map_or([0; 8], PadPlan::value);

@@ -1,8 +1,8 @@
-//! Opening and planning many files in as many round trips as one.
+//! Opens and plans many files in the same number of round trips as one file.
 //!
-//! [`open`] starts to open all files of a batch before it waits for the first. [`complete`] takes
-//! all plans through one step before any of them takes the next. If only a few files have to be
-//! opened, they are opened one after the other, which is faster than waking other threads.
+//! [`open`] starts opening all files of a batch before it waits for the first. [`complete`]
+//! advances all plans by one step before any of them takes the next. If only a few files have to be
+//! opened, they are opened one after another, which is faster than waking other threads.
 
 use crate::dataset::{Dataset, GroupColumns, GroupHandle};
 use crate::error::{DataError, Result};
@@ -10,15 +10,16 @@ use crate::io::IoPool;
 use crate::loader::setup::Setup;
 use tensilo::stages::ReadPlan;
 
-/// Up to this many files are opened one after the other: for more, waking other threads is faster.
+/// The maximum number of files that are opened one after another. For more files, waking other
+/// threads is faster.
 const MAX_SERIAL_FILES: usize = 4;
-/// The same for objects: opening each takes a round trip.
+/// The same limit for objects, because opening each takes a round trip.
 const MAX_SERIAL_OBJECTS: usize = 1;
 /// The maximum number of file groups that are being opened at the same time. Small objects are read
 /// whole when they are opened, so this bounds memory.
 const MAX_PENDING_GROUPS: usize = 256;
 
-/// A group of files of a dataset of the view.
+/// A group of files in one of the view's datasets.
 pub(in crate::loader) struct ViewGroup {
     pub dataset: usize,
     pub group: GroupHandle,
@@ -66,8 +67,9 @@ pub(in crate::loader) fn open<'g>(
     (opened, opened_many)
 }
 
-/// Takes plans that were begun through their steps, one item after the other or by the threads of
-/// `io`. Fails with the error of the first item that fails in a step.
+/// Advances the begun plans of all items step by step until they are complete, either one item
+/// after another or on the threads of `io`. Fails with the error of the first item that fails in a
+/// step.
 pub(in crate::loader) fn complete<P: Send>(
     items: &mut [P],
     plan_of: impl Fn(&mut P) -> &mut ReadPlan + Send + Sync,

@@ -7,10 +7,10 @@
 //! A plan takes several steps, because each read depends on the one before: open the file, read the
 //! index pages that locate the chunks, read the block indexes of the chunks. For objects and files
 //! on a network each of these is a round trip, and a batch may have samples of hundreds of files.
-//! So all files take each step before any file takes the next one ([`files`]). A step prefetches
+//! So all files complete a step before any file starts the next one ([`files`]). A step prefetches
 //! what the next one reads, so that the requests of all files are in flight together. The number of
-//! round trips then does not depend on the number of files, and no thread has to wait for each
-//! file.
+//! round trips then does not depend on the number of files, and no thread waits for the files one
+//! by one.
 
 pub(in crate::loader) mod columns;
 pub(in crate::loader) mod files;

@@ -29,7 +29,7 @@ pub(in crate::loader) struct Schedule {
     epoch_steps: u64,
     /// The epoch after the last one.
     end: u64,
-    /// The number of all steps.
+    /// The total number of steps.
     pub steps: u64,
     /// The receipt of the state that the iterator resumes.
     pub receipt: Receipt,
@@ -43,15 +43,16 @@ pub(in crate::loader) struct StepStart {
 }
 
 impl Schedule {
-    /// Returns the steps of epochs, from the start of the first.
+    /// Returns all steps of these epochs.
     pub(in crate::loader) fn for_epochs(setup: &Setup, epochs: Range<u64>) -> Self {
         let first = StepStart { epoch: epochs.start, position: 0 };
         let sequence = (setup.order, setup.seed, setup.division);
         Self::new(setup, sequence, first, epochs.end, Receipt::default())
     }
 
-    /// Returns the steps from a state on. Fails if the state belongs to another dataset, view or
-    /// number of samples, or differs from the order, seed or last batch that the caller set.
+    /// Returns the steps that follow a state. Fails if the state belongs to a different dataset,
+    /// view or number of samples, or differs from the order, seed or last batch that the caller
+    /// set.
     pub(in crate::loader) fn resume(setup: &Setup, state: &State, end: u64) -> Result<Self> {
         let view = &setup.view;
         if (state.dataset_id, state.view, state.n) != (view.dataset_id(), view.identity(), view.n()) {
@@ -86,10 +87,10 @@ impl Schedule {
         Self { n, order, seed, division, rank: setup.rank, first, first_steps, epoch_steps, end, steps, receipt }
     }
 
-    /// Returns where a step starts. The one after the last step starts at position 0 of an epoch.
+    /// Returns where a step starts. The step after the last one starts at position 0 of an epoch.
     pub(in crate::loader) fn start(&self, step: u64) -> StepStart {
         if step < self.first_steps {
-            // below n
+            // no overflow: less than `n`
             let position = self.first.position.saturating_add(step.saturating_mul(self.division.step_samples()));
             return StepStart { epoch: self.first.epoch, position };
         }
@@ -126,8 +127,7 @@ impl Schedule {
         order.replace_with_samples(out)
     }
 
-    /// Returns the state before a step. `receipt` has the samples of all earlier steps of this
-    /// iterator.
+    /// Returns the state before a step. `receipt` covers all earlier steps of this iterator.
     pub(in crate::loader) fn state(&self, setup: &Setup, step: u64, receipt: Receipt) -> State {
         let StepStart { epoch, position } = self.start(step);
         State {

@@ -1,12 +1,12 @@
 //! The segments of a batch: which of its samples are in which file.
 //!
 //! A shuffled batch takes samples from all over the dataset. They are sorted by dataset and sample,
-//! so that a batch finds and opens each file once. A segment has the samples of one file and the
-//! position of each in the batch, by which the decoder scatters them. Its number of samples is
-//! bounded, so that a long read can be interrupted between two segments.
+//! so that a batch finds and opens each file once. A segment lists the samples of one file and, for
+//! each, the position in the batch at which the decoder puts it. Its number of samples is bounded,
+//! so that a long read can be interrupted between two segments.
 //!
 //! The files of a group have the same samples and different columns, so each file of a group is a
-//! segment of its own. Columns that no file of a group has are noted as absent: their samples are
+//! separate segment. Columns that no file of a group has are noted as absent: their samples are
 //! null.
 
 use super::files::{self, find_group};
@@ -35,8 +35,8 @@ pub(in crate::loader) struct Segment {
 
 #[cfg(feature = "cuda")]
 impl Segment {
-    /// Takes the buffer of a column, by its number in the segment. [`Segment::put_buffer`] puts it
-    /// back.
+    /// Takes the buffer of the column with this number in the segment. [`Segment::put_buffer`] puts
+    /// it back.
     pub(in crate::loader) fn take_buffer(&mut self, number: usize) -> ColumnBuffer {
         if self.buffers.len() <= number {
             self.buffers.resize_with(number.saturating_add(1), ColumnBuffer::new);
@@ -79,7 +79,7 @@ impl Segments {
         self.segments.get_mut(..self.count).unwrap_or(&mut []) // always in bounds
     }
 
-    /// Finds the files of samples of the view, and opens those that are closed.
+    /// Finds the files of these samples of the view, and opens those that are not open.
     pub(in crate::loader) fn find(&mut self, setup: &Setup, samples: &[u64], epoch: u64) -> Result<()> {
         let mut requested = std::mem::take(&mut self.requested);
         requested.clear();
@@ -102,7 +102,7 @@ impl Segments {
         result
     }
 
-    /// Puts the samples of segments that have the whole batch into batch order, so that ragged ones
+    /// If a segment has the whole batch, puts its samples into batch order, so that ragged samples
     /// are decoded to their positions. Other segments are concatenated after decoding.
     fn restore_order(&mut self, count: usize) {
         for segment in self.all_mut().iter_mut().filter(|segment| segment.positions.len() == count) {
@@ -144,7 +144,7 @@ impl Segments {
         Ok(())
     }
 
-    /// Adds the segments of a group, which has the first `count` samples. Returns the other
+    /// Adds the segments of the group that has the first `count` samples. Returns the remaining
     /// samples.
     fn add_group<'w>(
         &mut self,
@@ -199,7 +199,7 @@ impl Segments {
     }
 }
 
-/// Reads the manifest pages that finding the samples needs.
+/// Reads the manifest pages that are needed to find the samples.
 fn read_pages(setup: &Setup, requested: &[SampleRequest]) {
     for of_dataset in requested.chunk_by(|one, other| one.0 == other.0) {
         let dataset = of_dataset.first().and_then(|(dataset, ..)| setup.view.datasets().get(*dataset));

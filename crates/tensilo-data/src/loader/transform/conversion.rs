@@ -2,10 +2,10 @@
 //!
 //! A pair of types is resolved to a function over whole slices when the loader is made, so that the
 //! inner loop has no dispatch. Casts never lose more than one rounding: floats round to nearest
-//! even, and integers only become types that have all of their values.
+//! even, and integers are only cast to types that represent all of their values.
 //!
-//! Narrowing an `f64` to 16 bits takes two steps, by way of `f32`. Rounding each of them to nearest
-//! could be off by one, so the first step rounds to odd.
+//! Narrowing an `f64` to 16 bits takes two steps, via `f32`. Rounding to nearest in both could be
+//! off by one, so the first step rounds to odd.
 
 use crate::error::{DataError, Result};
 use half::{bf16, f16};
@@ -41,7 +41,7 @@ impl Conversion {
         Ok(Self { to, convert })
     }
 
-    /// Converts elements. `out` has room for all of them. Fails if memory of the caller is
+    /// Converts elements. `out` has room for all of them. Fails if the caller's memory is
     /// misaligned.
     pub(in crate::loader) fn run(&self, from: &[u8], out: &mut [u8]) -> Result<()> {
         match (self.convert)(from, out) {
@@ -67,14 +67,15 @@ trait Float: Element {
     fn to_f32(self) -> f32;
     fn to_f64(self) -> f64;
 
-    /// Rounds to odd, so that rounding the result to fewer bits gives the same as rounding once.
+    /// Rounds to odd, so that a second rounding to fewer bits gives the same result as rounding
+    /// once.
     #[inline]
     fn to_f32_odd(self) -> f32 {
         let (value, nearest) = (self.to_f64(), self.to_f32());
         if value.is_nan() || f64::from(nearest) == value {
             return nearest;
         }
-        // step towards 0 if rounding went away from it: `nearest` is then not 0
+        // if rounding went away from 0, step back; `nearest` is then not 0
         let is_farther = f64::from(nearest).abs() > value.abs();
         f32::from_bits(nearest.to_bits().saturating_sub(is_farther.into()) | 1)
     }
@@ -114,7 +115,7 @@ fn from_float<A: Float>(to: DType) -> Option<Convert> {
     })
 }
 
-/// Finds the cast of an integer to a type that has all of its values.
+/// Finds the cast of an integer to a type that represents all of its values.
 macro_rules! widening {
     ($from:ty, $to:ident, $($dtype:ident => $wide:ty),*) => {
         match $to {

@@ -3,8 +3,8 @@
 //! The extents of the tensor are computed first: the maximum length in each dimension over the
 //! batch, rounded up to a multiple. Then one recursive walk over lists, items and rows copies the
 //! elements to their positions and fills the rest of each dimension, so that each byte of the
-//! tensor is written exactly once. An item whose inner extents equal the tensor's is copied at
-//! once.
+//! tensor is written exactly once. An item with the same inner extents as the tensor is copied as a
+//! whole.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;
@@ -30,7 +30,7 @@ impl Default for Padding {
 }
 
 impl Padding {
-    /// Returns the defaults: zeros, up to the longest sample of the batch.
+    /// Returns the defaults: samples are padded with zeros to the longest one in the batch.
     pub fn new() -> Self {
         Self::default()
     }
@@ -54,7 +54,7 @@ impl Padding {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::loader) struct PadPlan {
     multiple: u64,
-    /// The padding element in its first `element_bytes` bytes.
+    /// The padding element, in the first `element_bytes` bytes.
     value: [u8; 8],
     element_bytes: usize,
 }
@@ -87,7 +87,7 @@ impl PadPlan {
     pub(in crate::loader) fn extents(&self, buffer: &ColumnBuffer) -> Vec<u64> {
         let mut extents = vec![buffer.sample_count() as u64]; // exact
         let longest = |lengths: &mut dyn Iterator<Item = u64>| {
-            // these are lengths of data in memory, so no overflow
+            // no overflow: these are lengths of data in memory
             lengths.max().unwrap_or(0).next_multiple_of(self.multiple)
         };
         for lists in buffer.lists() {
@@ -144,15 +144,16 @@ struct Copy<'c> {
     buffer: &'c ColumnBuffer,
     values: &'c [u8],
     extents: &'c [usize],
-    /// The bytes between consecutive indexes of each dimension.
+    /// The stride of each dimension, in bytes.
     strides: &'c [usize],
-    /// The bytes of a padding element.
+    /// One padding element.
     padding: &'c [u8],
     out: &'c mut [u8],
 }
 
 impl Copy<'_> {
-    /// Copies the members of a list at a level, or all samples, to the tensor from byte `to` on.
+    /// Copies the members of a list at a level, or all samples, to the tensor, starting at byte
+    /// `to`.
     fn members(&mut self, level: usize, members: Range<usize>, to: usize) -> Option<()> {
         let stride = *self.strides.get(level)?;
         let count = members.len();
@@ -226,7 +227,7 @@ impl Copy<'_> {
     }
 }
 
-/// Fills memory, whose length is a multiple of the element's, with copies of an element.
+/// Fills memory with copies of an element. The length must be a multiple of the element's length.
 fn fill(out: &mut [u8], element: &[u8]) {
     let Some((first, rest)) = element.split_first() else { return };
     if rest.iter().all(|byte| byte == first) {
@@ -245,11 +246,11 @@ fn fill(out: &mut [u8], element: &[u8]) {
 /// Returns a value as an element of the type, in the first bytes of the result; `None` if the type
 /// cannot represent it.
 fn value_bytes(value: f64, dtype: DType) -> Option<[u8; 8]> {
-    /// Converts the value to an integer type if it is one of its values.
+    /// Converts the value to an integer type if the type can represent it.
     macro_rules! whole {
         ($integer:ty) => {{
-            let whole = value as i128; // saturates, outside of all integer types of columns
-            // exact, or unequal
+            let whole = value as i128; // saturates to a value outside all integer types of columns
+            // if `whole` is not exact, the comparison fails
             let whole = <$integer>::try_from(whole).ok().filter(|_| whole as f64 == value);
             whole.map(|whole| bytes(whole.to_ne_bytes()))
         }};

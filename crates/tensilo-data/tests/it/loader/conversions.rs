@@ -132,7 +132,7 @@ fn samples_are_padded_after_they_were_read() {
     }
 }
 
-/// Values near the midpoint of two neighbours, where rounding twice gives a wrong result.
+/// Values near the midpoint of two neighbors, where rounding twice gives a wrong result.
 #[test]
 fn floats_are_rounded_once() {
     let folder = Folder::new();

@@ -115,7 +115,7 @@ fn substitutes_are_the_same_on_any_number_of_ranks() {
 
 #[test]
 fn a_file_that_vanished_or_was_replaced_is_an_error_with_any_policy() {
-    for policy in [OnDamage::Fail, OnDamage::Substitute] {
+    for policy in [OnDamage::Error, OnDamage::Substitute] {
         let folder = Folder::new();
         let dataset = create(&folder.path("data"));
         let path = file_of(&dataset, 40);

@@ -1,4 +1,4 @@
-//! Loss of power while old versions are removed.
+//! Power loss while old versions are removed.
 
 use super::super::garbage::{find, remove};
 use super::super::publish::{DataFolder, PublishError, publish};
@@ -34,8 +34,7 @@ fn whole_versions(image: &Image) -> Vec<u64> {
     versions
 }
 
-/// Removes all but the newest `keep` versions, and checks every image that a loss of power can
-/// leave.
+/// Removes all but the newest `keep` versions, and checks every image that a power loss can leave.
 fn check(appended: &[usize], repacked: u64, keep: u64) {
     let (store, version) = dataset(appended, repacked);
     // a writer is working on the next version
@@ -106,7 +105,7 @@ fn a_page_that_may_be_listed_again_stays() {
     assert_eq!(store.names("manifest/pages").unwrap().len(), changed.pages.len());
 }
 
-/// The images show an error: files that are removed before the versions that list them.
+/// The images expose an error: files removed before the versions that list them.
 #[test]
 #[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
 fn files_that_are_removed_first_are_noticed() {
@@ -139,7 +138,7 @@ fn a_name_that_was_freed_is_no_win() {
     let (mut third, added) = append(&store, &second, 1);
     third.parent = Some((2, second.to_bytes().1));
     publish(&store, root(), &mut third, &added).unwrap();
-    // its data files are gone, too, because its version exists; this writer has none of its own
+    // the removal also takes the data files of a writer whose version exists; this one has none
     let found = find(&store, root(), 1).unwrap();
     remove(&store, root(), &found).unwrap();
     assert!(store.read(&path_of(2), 1 << 20).is_err());

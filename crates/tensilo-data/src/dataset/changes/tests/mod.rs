@@ -1,6 +1,6 @@
-//! Loss of power while a version is published, and while old ones are removed.
+//! Power loss while a version is published, and while old versions are removed.
 //!
-//! A simulated store records every operation. Each test replays all images that a loss of power can
+//! A simulated store records every operation. Each test replays all images that a power loss can
 //! leave, and opens the dataset in each of them.
 
 mod garbage;
@@ -75,7 +75,7 @@ fn samples_of(image: &Image, number: u64) -> u64 {
     samples
 }
 
-/// Publishes versions that add these numbers of groups, and checks every image that a loss of power
+/// Publishes versions that add these numbers of groups, and checks every image that a power loss
 /// can leave.
 fn check(appended: &[usize]) {
     let store = CrashStore::default();
@@ -115,7 +115,7 @@ fn every_crash_leaves_a_whole_version_with_its_pages() {
     check(&[1_030, 1]);
 }
 
-/// The images show an error: a version whose files are not durable.
+/// The images expose an error: a version whose files are not durable.
 #[test]
 #[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
 fn a_version_before_its_files_is_noticed() {
@@ -127,7 +127,7 @@ fn a_version_before_its_files_is_noticed() {
     });
 }
 
-/// A manifest can list one page many times; it takes the memory of one page.
+/// A manifest can list the same page many times; it is in memory only once.
 #[test]
 fn a_page_that_is_listed_many_times_is_in_memory_once() {
     let store = CrashStore::default();

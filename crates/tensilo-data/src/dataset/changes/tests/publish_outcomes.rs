@@ -20,13 +20,13 @@ enum Answer {
     ExistsByAnother,
     /// An error, although the name was created.
     FailedAfterwards,
-    /// The same, and the version cannot be made durable.
+    /// An error, although the name was created; the version cannot be made durable.
     FailedForGood,
-    /// Success, but the version is gone since, and there is a much newer one.
+    /// Success, but the version has been removed since, and there is a much newer one.
     Gone,
     /// Success, and there is a much newer version.
     Passed,
-    /// Success, but the next version was made from another one.
+    /// Success, but the next version was made from a different one.
     Overtaken,
     /// Success, and the next version was made from this one.
     Followed,
@@ -149,7 +149,7 @@ fn a_winning_writer_succeeds_whatever_the_store_answers() {
     }
 }
 
-/// An existing page is compared: the damaged page of another writer is not listed.
+/// An existing page is compared, so another writer's damaged page is not listed.
 #[test]
 fn a_damaged_page_is_never_listed_again() {
     let folder = TestFolder::new();
@@ -169,7 +169,7 @@ fn a_damaged_page_is_never_listed_again() {
     assert!(store.read(&path_of(1), 1 << 20).is_err());
 }
 
-/// Groups of many files with long paths make a page longer than M-2.4 allows, unless it has fewer.
+/// If groups have many files with long paths, a page has fewer groups, to stay within M-2.4.
 #[test]
 fn a_page_of_long_groups_has_fewer_of_them() {
     let folder = TestFolder::new();

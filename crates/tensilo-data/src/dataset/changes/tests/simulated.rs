@@ -1,4 +1,4 @@
-//! A store that records every operation, and the images that a loss of power may leave.
+//! A store that records every operation, and the images that a power loss may leave.
 //!
 //! An operation is certain only after the file or folder was synced. An image has all certain
 //! operations, and any subset of the others.
@@ -24,7 +24,7 @@ enum Op {
 #[derive(Debug, Default)]
 pub(super) struct CrashStore(Mutex<Vec<Op>>);
 
-/// The files after a loss of power.
+/// The files after a power loss.
 #[derive(Debug, Default)]
 pub(super) struct Image(pub(super) BTreeMap<String, Option<Vec<u8>>>);
 
@@ -54,7 +54,7 @@ impl CrashStore {
     /// others. The flag says whether it is the last moment.
     pub(super) fn crash_images(&self, from: usize, mut show: impl FnMut(&Image, bool)) {
         let log = self.0.lock().unwrap().clone();
-        // long series of files would show the same state each time
+        // a long series of files would give the same state each time
         let step = (log.len() / 400).max(1);
         let moments =
             (from..=log.len()).filter(|moment| moment % step == 0 || moment - from < 40 || log.len() - moment < 40);
@@ -125,7 +125,7 @@ fn image(done: &[Op], lost: &BTreeSet<usize>) -> Image {
 }
 
 impl CrashStore {
-    /// Returns what programs see without a loss of power.
+    /// Returns what programs see if power is not lost.
     pub(super) fn now(&self) -> Image {
         image(&self.0.lock().unwrap(), &BTreeSet::new())
     }
