@@ -171,14 +171,14 @@ impl ColumnType {
     }
 }
 
-/// Returns the schema of a pickle.
+/// Rebuilds a schema from its pickled state.
 #[pyfunction]
 pub fn _schema(columns: &Bound<'_, PyAny>, metadata: Metadata) -> PyResult<Schema> {
     Schema::new(columns, Some(metadata))
 }
 
-/// Returns the column type of a pickle. The last entry of `nulls` says whether samples may be null;
-/// the entries before it belong to the levels of lists.
+/// Rebuilds a column type from its pickled state. The last entry of `nulls` says whether samples
+/// may be null; the entries before it belong to the levels of lists.
 #[pyfunction]
 pub fn _column_type(
     dtype: DTypeArgument,

@@ -27,7 +27,7 @@ pub(super) struct ColumnBuilder {
     extents: Vec<Extent>,
     /// The number of stored values per element.
     values_per_element: NonZeroU64,
-    /// The number of elements per element of the table.
+    /// The number of stored elements per element of the Arrow array: 2 for pairs, otherwise 1.
     elements_per_element: u64,
     elements: ElementsBuilder,
     items: EntriesBuilder,
@@ -36,8 +36,8 @@ pub(super) struct ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// Creates the builder of a column. If `is_pairs` is set, two of its elements are one element
-    /// in the table.
+    /// Creates the builder of a column. If `is_pairs` is set, two stored elements form one element
+    /// of the Arrow array.
     pub(super) fn new(column: &ColumnSchema, target: Target, is_pairs: bool) -> Self {
         Self {
             extents: target.shape.extents().to_vec(),
@@ -80,7 +80,8 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Appends byte strings of a fixed width. Unlike in a file, a null takes elements here.
+    /// Appends byte strings of a fixed width. Unlike in a tensilo file, a null occupies elements
+    /// here.
     fn append_fixed_strings(&mut self, bytes: i32, samples: &ColumnBuffer) -> Result<()> {
         let width = usize::try_from(bytes).unwrap_or(0); // not negative
         for i in 0..samples.item_count() {
@@ -240,7 +241,7 @@ fn too_long() -> Error {
 }
 
 /// The maximum by which the number of lists of a level can exceed the number of elements. Only
-/// lists of empty lists can exceed it.
+/// lists of empty lists can outnumber the elements.
 const MAX_EMPTY_LISTS: usize = 1 << 26;
 
 /// A level of lists.

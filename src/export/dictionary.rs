@@ -175,8 +175,8 @@ fn bytes_of(value: &Value, data_type: &DataType) -> Option<Vec<u8>> {
     })
 }
 
-/// The maximum size of all values in bytes. Each value counts [`VALUE_OVERHEAD_BYTES`] in addition
-/// to its own bytes.
+/// The maximum size of all values in bytes. Each value counts as its own bytes plus
+/// [`VALUE_OVERHEAD_BYTES`].
 const MAX_DICTIONARY_BYTES: usize = 256 << 20;
 /// The number of bytes that the end, hash and key of a value take.
 const VALUE_OVERHEAD_BYTES: usize = 32;
@@ -236,8 +236,8 @@ impl DictionaryValues {
         }
     }
 
-    /// Returns the values as an array of type `to`. Values of type `plain` have varying lengths if
-    /// the type has offsets.
+    /// Returns the values as an array of type `to`. `plain` is the type of the stored values. If
+    /// it has offsets, their lengths vary.
     fn array(&mut self, plain: &DataType, to: &DataType) -> Result<ArrayRef, ArrowError> {
         if let Some(array) = &self.array {
             return Ok(array.clone());

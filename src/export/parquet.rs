@@ -45,8 +45,7 @@ pub(super) fn check_structs(schema: &Schema) -> crate::Result<()> {
     match schema.fields().iter().find(|field| has_empty_struct(field)) {
         None => Ok(()),
         Some(field) => {
-            let message =
-                "a struct has no fields, which Parquet cannot store; export to an Arrow file, or skip the column";
+            let message = "Parquet cannot store a struct without fields; export to an Arrow file, or skip the column";
             Err(Error::bad_argument(message).with_column(field.name()))
         }
     }

@@ -71,7 +71,7 @@ impl PageHeader {
         }
     }
 
-    /// Parses the region header of an index page, except for the first entry.
+    /// Parses the region header of an index page, and checks except for the first entry.
     pub(crate) fn parse(header: &RegionHeader, column_count: usize) -> Result<Self> {
         let page = Self::unchecked(header);
         let known_column = usize::try_from(page.column).is_ok_and(|column| column < column_count);
@@ -140,7 +140,8 @@ pub(crate) fn parse_entry(bytes: &[u8; ENTRY_BYTES]) -> ChunkEntry {
     }
 }
 
-/// The index of the chunks of one column that one commit added, and their samples.
+/// The index pages for the chunks that one commit added to one column, and the samples that they
+/// cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     /// The offset of the first page.

@@ -4,8 +4,8 @@
 //! So chunks inherit choices. The chunks of a column are divided into runs, and one thread encodes
 //! a run in order: each chunk first tries the choice of the chunk before it. The first chunk of a
 //! later run tries the choice with which the column's first run ended, so later runs do not wait
-//! for each other. The choice is compared with alternatives once in each run, and wherever the cost
-//! of a byte changes.
+//! for each other. The choice is compared with alternatives once per run, and again if the stored
+//! size per byte changes noticeably.
 //!
 //! Where runs end depends only on chunks and commits. Neither the number of threads nor the size of
 //! batches changes the bytes of a file.
@@ -94,7 +94,7 @@ struct Run<'c> {
     number: usize,
     /// Whether the run started with earlier chunks, which are encoded already.
     is_continued: bool,
-    /// The choice of the chunk before the next one.
+    /// The choice for the chunk that was encoded last.
     choice: Option<ValueChoice>,
     /// The chunks, each with the slot for its result.
     chunks: Vec<(usize, &'c RawChunk)>,

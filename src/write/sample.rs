@@ -39,8 +39,8 @@ pub(super) fn single_sample<'a>(
     Ok(ColumnBatch::from_bytes(sample.dtype, 1, extents, &sample.bytes))
 }
 
-/// Returns the varying extents of a sample of this many bytes, if they follow from it. `out`
-/// receives them.
+/// Returns the varying extents of a sample of this many bytes, if they can be inferred from its
+/// length. `out` receives them.
 pub(super) fn infer_extents<'a>(
     column: &ColumnSchema,
     bytes: usize,
@@ -143,8 +143,8 @@ impl NestedSample {
         Ok(())
     }
 
-    /// Fails if an item does not have all varying extents, or the number of elements that they
-    /// give. The later check of the sum over all items cannot detect this.
+    /// Fails if an item lacks a varying extent, or if its number of elements does not match its
+    /// extents. The later check of the sum over all items cannot detect this.
     fn check_length(&self, column: &ColumnSchema, extents: &[u32], bytes: usize) -> Result<()> {
         let (item, shape) = (self.item_count, &column.shape);
         let varying = shape.varying_count();

@@ -139,8 +139,7 @@ fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
     for TableEntry { column, table, .. } in &commit.footer.tables {
         expected = if *column == expected.0 { expected } else { (*column, 0) };
         if *table != expected.1 {
-            let message =
-                "the footer is inconsistent (a table is missing), so nothing is appended; export the file to a new one";
+            let message = "the footer is inconsistent (a table is missing), so nothing was appended; convert the file to a new one";
             return Err(Error::corrupt("R-4.11", message).with_offset(commit.trailer.footer_offset));
         }
         expected.1 += 1; // at most limits::TABLES
@@ -160,7 +159,7 @@ fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
             continue;
         };
         let message =
-            format!("the footer is inconsistent ({wrong}), so nothing is appended; export the file to a new one");
+            format!("the footer is inconsistent ({wrong}), so nothing was appended; convert the file to a new one");
         return Err(Error::corrupt("R-7.4", message)
             .with_column(&column.name)
             .with_offset(commit.trailer.footer_offset));

@@ -8,7 +8,7 @@ KNOWN = [
     Known("A file has at least one column.", "no_columns_no_rows", refused="the input has no columns"),
     Known(
         "Parquet has no structs without fields.", NO_FIELDS, target="parquet",
-        refused="a struct has no fields, which Parquet cannot store",
+        refused="Parquet cannot store a struct without fields",
     ),
     Known(
         "pyarrow names the entries of Parquet's maps like the map. The Arrow schema in the file says `entries`.",

@@ -109,12 +109,12 @@ typedef struct tensilo_batches tensilo_batches;
 typedef struct tensilo_buffer tensilo_buffer;
 
 // A cursor reads samples of one column of a file. It owns the memory for decoding, and caches the
-// last decoded chunk, so reading all samples of a chunk one after the other decodes it once.
+// last decoded chunk, so reading all samples of a chunk one after another decodes it once.
 //
-// Samples have the stored elements, whatever they represent: 150 for the decimal 1.50, a count for
-// a timestamp. The metadata entry `arrow.type` of a column names the type and the unit.
+// Samples are read as stored elements, whatever these represent: 150 for the decimal 1.50, a count
+// for a timestamp. The metadata entry `arrow.type` of a column names the type and the unit.
 //
-// Threads: one at a time; give each thread a cursor of its own. A cursor keeps the file open.
+// Threads: one at a time; give each thread its own cursor. A cursor keeps the file open.
 typedef struct tensilo_cursor tensilo_cursor;
 
 // An open dataset: files that are read as one sequence of samples.
@@ -148,7 +148,7 @@ typedef struct tensilo_report tensilo_report;
 // A sample reader reads batches of any samples of a dataset. It has no threads, and keeps files
 // open.
 //
-// Threads: one at a time; give each thread a reader of its own.
+// Threads: one at a time; give each thread its own reader.
 typedef struct tensilo_sample_reader tensilo_sample_reader;
 
 // The columns and metadata of a file, a dataset or a batch.
@@ -184,7 +184,7 @@ typedef struct tensilo_batch_info {
 // The type of elements, with the numbers of the file format. Later releases may add values.
 typedef uint32_t tensilo_dtype;
 
-// The samples of one column side by side.
+// The samples of one column, stored contiguously.
 //
 // Values belong to items. In a column without lists, each sample is an item; in a nested column,
 // items are the members of the innermost lists. Pointers belong to the handle that returned them.
@@ -199,15 +199,16 @@ typedef struct tensilo_samples {
   size_t sample_count;
   // The number of items: samples, or members of the innermost lists.
   size_t item_count;
-  // The elements of all items, one after the other, row-major, in the byte order of the machine.
+  // The elements of all items, one item after another, row-major, in the byte order of the
+  // machine.
   const uint8_t *values;
-  // The bytes of all elements.
+  // The size of all elements in bytes.
   size_t value_bytes;
   // For a ragged column, `item_count + 1` offsets into the values, in elements: the start of
   // each item, and the end of the last. NULL for a fixed shape.
   const uint64_t *offsets;
-  // For a ragged column, the varying extents of each item, outermost first, one item after the
-  // other. NULL for a fixed shape.
+  // For a ragged column, the varying extents of each item, outermost first, one item after
+  // another. NULL for a fixed shape.
   const uint32_t *varying_extents;
   // The number of extents at `varying_extents`.
   size_t varying_extent_count;
@@ -223,7 +224,8 @@ typedef struct tensilo_samples {
   const uint64_t *tensor_extents;
 } tensilo_samples;
 
-// The lists of one level of a nested column, side by side. The lists of level 0 are the samples.
+// The lists of one level of a nested column, stored contiguously. The lists of level 0 are the
+// samples.
 typedef struct tensilo_lists {
   // `sizeof(tensilo_lists)`, set by the caller.
   size_t struct_size;
@@ -246,9 +248,9 @@ typedef struct tensilo_metrics {
   uint64_t batches;
   // The number of samples in them.
   uint64_t samples;
-  // The bytes of their values.
+  // The size of their values in bytes.
   uint64_t value_bytes;
-  // The bytes read from files; 0 if the files are mapped.
+  // The number of bytes read from files; 0 if the files are mapped.
   uint64_t read_bytes;
   // The number of damaged samples that other samples replaced.
   uint64_t substitutes;
@@ -269,7 +271,7 @@ typedef struct tensilo_metrics {
   const char *verdict;
 } tensilo_metrics;
 
-// The fields of an error. Texts live as long as the error; an unknown text is NULL.
+// The fields of an error. Strings live as long as the error; an unknown one is NULL.
 typedef struct tensilo_error_info {
   // `sizeof(tensilo_error_info)`, set by the caller.
   size_t struct_size;
@@ -277,7 +279,7 @@ typedef struct tensilo_error_info {
   tensilo_status status;
   // The error code of the operating system (`errno`), or 0.
   int32_t os_code;
-  // All fields in one text, for people.
+  // All fields in one string, for people.
   const char *text;
   // The message only, without file, column, samples, offset and advice.
   const char *message;
@@ -297,7 +299,7 @@ typedef struct tensilo_error_info {
   uint64_t samples_end;
   // The offset in the file, in bytes.
   uint64_t offset;
-  // The number of advice texts, see `tensilo_error_advice`.
+  // The number of advice strings, see `tensilo_error_advice`.
   size_t advice_count;
 } tensilo_error_info;
 
@@ -307,7 +309,7 @@ typedef struct tensilo_sample {
   size_t struct_size;
   // The elements, row-major, in the byte order of the machine. Text does not end with a NUL.
   const uint8_t *values;
-  // The bytes of all elements.
+  // The size of all elements in bytes.
   size_t value_bytes;
   // The `rank` extents of this sample, outermost first.
   const uint32_t *extents;
@@ -411,11 +413,11 @@ typedef struct tensilo_loader_options {
   uint32_t world_size;
   // How samples are shuffled.
   tensilo_order order;
-  // The samples in a run of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the dataset
-  // records.
+  // The number of samples in a run of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the
+  // dataset records.
   uint32_t run_samples;
-  // The runs in a window of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the dataset
-  // records.
+  // The number of runs in a window of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the
+  // dataset records.
   uint32_t window_runs;
   // How an epoch ends.
   tensilo_last_batch last_batch;
@@ -426,14 +428,14 @@ typedef struct tensilo_loader_options {
   uint64_t seed;
   // Whether `seed` is set: 0 or 1.
   uint32_t has_seed;
-  // The maximum number of threads that decode at the same time; 0 means one less than the
-  // processors. Raise it if `tensilo_metrics` shows more decoding than fetching.
+  // The maximum number of threads that decode at the same time; 0 means one less than the number
+  // of processors. Raise it if `tensilo_metrics` shows more decoding than fetching.
   uint32_t decode_threads;
-  // The number of batches that are fetched at the same time; 0 means the decode threads, and at
-  // least 4 for objects of a store. Raise it for storage with a high latency.
+  // The number of batches that are fetched at the same time; 0 means the number of decode
+  // threads, and at least 4 for objects of a store. Raise it for storage with a high latency.
   uint32_t io_depth;
   // The prefetch depth: the maximum number of batches that are ready or in progress; 0 means
-  // twice the I/O depth. Raise it if the times of steps or of the storage vary much.
+  // twice the I/O depth. Raise it if the duration of steps or of reads varies a lot.
   uint32_t prefetch;
   // The names of `column_count` columns; NULL for all. Decimals with a scale or more than 18
   // digits, and intervals, are refused, because their stored elements are not their values.
@@ -448,7 +450,7 @@ typedef struct tensilo_loader_options {
   const struct tensilo_padding *paddings;
   // The number of paddings.
   size_t padding_count;
-  // Allocates values in the caller's memory, such as pinned memory; NULL for library memory.
+  // Allocates the caller's memory for values, such as pinned memory; NULL for library memory.
   const struct tensilo_allocator *allocator;
 } tensilo_loader_options;
 
@@ -471,8 +473,8 @@ typedef struct tensilo_open_options {
   tensilo_io io;
   // When chunks are verified.
   tensilo_verification verification;
-  // The maximum decoded bytes of a chunk; 0 means the limit of the format, 4 GiB. A larger chunk
-  // is refused before memory is allocated for it. Set this for untrusted files.
+  // The maximum decoded size of a chunk in bytes; 0 means the limit of the format, 4 GiB. A
+  // larger chunk is refused before memory is allocated for it. Set this for untrusted files.
   uint64_t max_chunk_bytes;
 } tensilo_open_options;
 
@@ -523,13 +525,13 @@ typedef struct tensilo_column_info {
   bool nullable;
   // Whether all samples have `sample_bytes` bytes: the shape is fixed and there are no lists.
   bool is_fixed;
-  // The bytes of one sample, if `is_fixed`; otherwise 0.
+  // The size of one sample in bytes, if `is_fixed`; otherwise 0.
   size_t sample_bytes;
   // The number of metadata entries of the column.
   size_t metadata_count;
 } tensilo_column_info;
 
-// A metadata entry. Both texts end with a NUL, and may contain others.
+// A metadata entry. Both strings end with a NUL, and may contain other NULs.
 typedef struct tensilo_metadata {
   // The key.
   const char *key;
@@ -649,7 +651,7 @@ typedef struct tensilo_damage {
 // The file or the batch has no column of this name.
 #define TENSILO_UNKNOWN_COLUMN 13
 
-// Values of another type than the column's were given or requested.
+// Values of a type other than the column's were given or requested.
 #define TENSILO_WRONG_TYPE 14
 
 // Another writer holds the lock of the file. Try again when it is done.
@@ -668,7 +670,7 @@ typedef struct tensilo_damage {
 // Samples are in the order of the dataset.
 #define TENSILO_ORDER_SEQUENTIAL 3
 
-// Like `TENSILO_LAST_BATCH_DROP`; when a loader resumes, as recorded in the state.
+// Like `TENSILO_LAST_BATCH_DROP`, or, when a loader resumes, as recorded in the state.
 #define TENSILO_LAST_BATCH_DEFAULT 0
 
 // Samples that do not fill a batch of each rank are dropped.
@@ -686,16 +688,18 @@ typedef struct tensilo_damage {
 // Other samples replace damaged ones, the same samples on every rank.
 #define TENSILO_ON_DAMAGE_SUBSTITUTE 1
 
-// The default: `pread` for a file; for a dataset io_uring, if the build and the system provide it.
+// The default: positional reads (`pread`) for a file; for a dataset, io_uring if the build and the
+// system provide it.
 #define TENSILO_IO_AUTO 0
 
-// `pread`: safe, and suitable for network file systems.
+// Positional reads (`pread`): safe, and suitable for network file systems.
 #define TENSILO_IO_PREAD 1
 
 // Memory maps: no system calls and no copies. While any handle of the file is open, no process may
-// change or truncate the bytes up to the last commit. Changed bytes are undefined behavior, and a
-// page beyond a new end kills the process (`SIGBUS`). tensilo itself does neither: it replaces
-// files by renaming, and appends after the last commit. Do not map files on a network file system.
+// change or truncate the bytes up to the last commit. Changed bytes are undefined behavior, and
+// accessing a page beyond a new end kills the process (`SIGBUS`). tensilo itself does neither: it
+// replaces files by renaming, and appends after the last commit. Do not map files on a network
+// file system.
 #define TENSILO_IO_MMAP 2
 
 // io_uring with buffered I/O: all ranges of a batch at the same time (datasets, Linux).
@@ -753,7 +757,7 @@ typedef struct tensilo_damage {
 // One byte, 0 or 1.
 #define TENSILO_BOOL 13
 
-// A string of bytes for each item.
+// A byte string for each item.
 #define TENSILO_BYTES 14
 
 // UTF-8 text for each item, without a NUL at the end.
@@ -806,16 +810,16 @@ typedef struct tensilo_damage {
 extern "C" {
 #endif // __cplusplus
 
-// Returns the version of the library, such as `0.1.0`. The text is never freed.
+// Returns the version of the library, such as `0.1.0`. The string is never freed.
 const char *tensilo_version(void);
 
 // Exports the samples of a buffer as an array with its type. Call `release` of both exactly once.
 //
-// The values are shared, not copied, unless Arrow has another layout (bool, bf16). The array stays
-// valid if the buffer is filled again or closed. Numbers become primitive arrays. Tensors become
-// nested lists, with lists of a fixed size for fixed extents. Text and bytes become large strings
-// and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times that were
-// imported from Arrow get their Arrow type back.
+// The values are shared, not copied, unless Arrow uses a different layout (bool, bf16). The array
+// stays valid if the buffer is filled again or closed. Numbers become primitive arrays. Tensors
+// become nested lists, with lists of a fixed size for fixed extents. Text and bytes become large
+// strings and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times that
+// were imported from Arrow get their Arrow type back.
 tensilo_status tensilo_buffer_export_arrow(const struct tensilo_buffer *buffer,
                                            struct ArrowSchema *schema,
                                            struct ArrowArray *array,
@@ -891,7 +895,7 @@ tensilo_status tensilo_batches_wait(const struct tensilo_batches *batches,
                                     struct tensilo_error **error);
 
 // Writes the state after the batches taken so far to `state`, which has `TENSILO_STATE_BYTES`
-// bytes. `tensilo_loader_resume` continues from it. Cost: some nanoseconds.
+// bytes. `tensilo_loader_resume` continues from it. Cost: a few nanoseconds.
 tensilo_status tensilo_batches_get_state(const struct tensilo_batches *batches,
                                          uint8_t *state,
                                          size_t state_bytes,
@@ -909,12 +913,12 @@ void tensilo_batches_close(struct tensilo_batches **batches);
 // Returns the kind of an error; `TENSILO_OK` for NULL.
 tensilo_status tensilo_error_status(const struct tensilo_error *error);
 
-// Returns all details of an error in one text, for people; an empty text for NULL. It lives as
+// Returns all details of an error in one string, for people; an empty string for NULL. It lives as
 // long as the error.
 const char *tensilo_error_text(const struct tensilo_error *error);
 
-// Returns advice text number `index` of an error, counted from 0: an action that makes the call
-// succeed, or that helps. Returns NULL after the last one. The text lives as long as the error.
+// Returns advice string number `index` of an error, counted from 0: an action that makes the call
+// succeed, or that helps. Returns NULL after the last one. The string lives as long as the error.
 const char *tensilo_error_advice(const struct tensilo_error *error,
                                  size_t index);
 
@@ -949,12 +953,12 @@ tensilo_status tensilo_cursor_read(struct tensilo_cursor *cursor,
                                    struct tensilo_error **error);
 
 // Reads sample number `index` of a column without lists into `out`, which has `out_bytes` bytes.
-// Fails if that is too short. Sets `*value_bytes` to the number of bytes and `*is_null` to whether
-// the sample is null; both pointers may be NULL. A null has zeros for values if the shape is
-// fixed, otherwise none.
+// Fails if the sample does not fit. Sets `*value_bytes` to the number of bytes and `*is_null` to
+// whether the sample is null; both pointers may be NULL. A null has zeros for values if the shape
+// is fixed, otherwise none.
 //
-// Cost: as for `tensilo_cursor_read`. If only the sample is decoded, that is directly into `out`;
-// otherwise it is copied.
+// Cost: as for `tensilo_cursor_read`. If only the sample is decoded, it is decoded directly into
+// `out`; otherwise it is copied.
 tensilo_status tensilo_cursor_read_into(struct tensilo_cursor *cursor,
                                         uint64_t index,
                                         uint8_t *out,
@@ -1055,11 +1059,11 @@ tensilo_status tensilo_loader_begin(const struct tensilo_loader *loader,
                                     struct tensilo_error **error);
 
 // Continues from a state to the end of its epoch, and starts threads that read ahead. The batch
-// size and the number of ranks may differ from the earlier ones. Close the iterator with
-// `tensilo_batches_close`.
+// size and the number of ranks may differ from the job that saved the state. Close the iterator
+// with `tensilo_batches_close`.
 //
-// Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to another dataset, or if the
-// options of the loader set another order, seed or last_batch.
+// Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to a different dataset, or if
+// the options of the loader set a different order, seed or last_batch.
 tensilo_status tensilo_loader_resume(const struct tensilo_loader *loader,
                                      const uint8_t *state,
                                      size_t state_bytes,
@@ -1098,7 +1102,7 @@ void tensilo_sample_reader_close(struct tensilo_sample_reader **reader);
 // Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
 // library has the feature `object`. `options` may be NULL. Close it with `tensilo_reader_close`.
 //
-// Cost: some reads, and memory for the schema and the index of columns, however many samples the
+// Cost: a few reads, and memory for the schema and the index of columns, however many samples the
 // file has.
 tensilo_status tensilo_reader_open(const char *path,
                                    const struct tensilo_open_options *options,
@@ -1136,11 +1140,11 @@ tensilo_status tensilo_buffer_get_lists(const struct tensilo_buffer *buffer,
                                         struct tensilo_lists *lists,
                                         struct tensilo_error **error);
 
-// Returns the name of a type, such as `bf16`; NULL if there is no such type. The text is never
+// Returns the name of a type, such as `bf16`; NULL if there is no such type. The string is never
 // freed.
 const char *tensilo_dtype_name(tensilo_dtype dtype);
 
-// Returns the bytes of one element: 1 for bytes and text, 0 if there is no such type.
+// Returns the size of one element in bytes: 1 for bytes and text, 0 if there is no such type.
 size_t tensilo_dtype_bytes(tensilo_dtype dtype);
 
 // Returns the number of columns; 0 for NULL.
@@ -1177,7 +1181,7 @@ tensilo_status tensilo_schema_get_metadata(const struct tensilo_schema *schema,
 // an error; `*report` lists it. `options` may be NULL. Close the report with
 // `tensilo_report_close`.
 //
-// Cost: reads the file, and some hundred bytes more for each chunk.
+// Cost: reads the file, plus a few hundred bytes for each chunk.
 tensilo_status tensilo_verify(const char *path,
                               const struct tensilo_verify_options *options,
                               struct tensilo_report **report,

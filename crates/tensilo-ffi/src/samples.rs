@@ -1,9 +1,9 @@
 //! Contiguous samples of one column, and the buffer that holds them.
 //!
-//! [`tensilo_samples`] and [`tensilo_lists`] show C the samples of a buffer, or of a column of a
-//! batch: pointers to values, offsets, extents and validity. Both sources provide [`SampleSlices`],
-//! which fills the structs. A [`tensilo_buffer`] is library memory for samples whose size the
-//! caller does not know in advance: ragged, nested or null.
+//! [`tensilo_samples`] and [`tensilo_lists`] expose to C the samples of a buffer, or of a column
+//! of a batch: pointers to values, offsets, extents and validity. Both sources provide
+//! [`SampleSlices`], which fills the structs. A [`tensilo_buffer`] is library memory for samples
+//! whose size the caller does not know in advance: ragged, nested or null.
 
 use crate::boundary::call::{HandleSlot, call, close, fill, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -152,7 +152,8 @@ impl SampleSlices<'_> {
 /// Samples of one column of any kind: fixed, ragged or nested. Each call that fills the buffer
 /// reuses its memory.
 ///
-/// Threads: one at a time; any number may read the samples at the same time.
+/// Threads: only one thread at a time may call functions on a buffer; any number may read its
+/// samples at the same time.
 pub struct tensilo_buffer {
     /// Shared with exported arrays.
     samples: Arc<ColumnBuffer>,
@@ -238,8 +239,8 @@ pub unsafe extern "C" fn tensilo_buffer_close(buffer: *mut *mut tensilo_buffer) 
     unsafe { close(buffer) }
 }
 
-/// Fills `samples` with the samples of a buffer. Their pointers live until the buffer is filled
-/// again or closed.
+/// Fills `samples` with the samples of a buffer. Their pointers remain valid until the buffer is
+/// filled again or closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_get_samples(
     buffer: *const tensilo_buffer,
@@ -251,7 +252,7 @@ pub unsafe extern "C" fn tensilo_buffer_get_samples(
 }
 
 /// Fills `lists` with the lists of one level of a nested column, counted from 0. Their pointers
-/// live until the buffer is filled again or closed.
+/// remain valid until the buffer is filled again or closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_get_lists(
     buffer: *const tensilo_buffer,

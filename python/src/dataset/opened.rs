@@ -36,7 +36,8 @@ impl OpenDataset {
         self.pool.take(py, &self.view, selection, samples, |_| ())
     }
 
-    /// Like [`OpenDataset::take`], after `prepare` has set the memory of the caller.
+    /// Like [`OpenDataset::take`], but first calls `prepare`, which sets the caller's output
+    /// buffers.
     pub fn take_prepared(
         &self,
         py: Python<'_>,

@@ -88,8 +88,8 @@ impl SchemaOrder {
 }
 
 impl FieldRange {
-    /// Makes the next field of a list. `count` positions precede it. The recursion is as deep as
-    /// the schema, which the decoder has bounded.
+    /// Creates the entry of the next field in the list of the file's fields, after `count`
+    /// positions. The recursion is as deep as the schema, which the decoder has bounded.
     fn of(data_type: &DataType, listing: FieldListing, count: &mut usize) -> Self {
         let start = *count;
         let mut of_all = |types: &mut dyn Iterator<Item = &DataType>| -> Vec<Self> {
@@ -121,7 +121,8 @@ impl FieldRange {
 }
 
 impl FieldListing {
-    /// Returns the number of positions that a field with inner fields takes itself.
+    /// Returns the number of positions that a field with inner fields occupies itself, not counting
+    /// the inner fields.
     fn own(self) -> usize {
         usize::from(matches!(self, Self::Nodes))
     }

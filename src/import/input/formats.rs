@@ -17,7 +17,7 @@ use std::io;
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
-/// The content of an open file, and the bytes from which the id of a file made from it is derived.
+/// The content of an input file, and the bytes from which the id of the output file is derived.
 type OpenResult = Result<(SharedSource, Vec<u8>)>;
 
 /// Opens a file of a built-in format or of a format that the program has added. Also returns the

@@ -9,9 +9,9 @@
 //! Arithmetic wraps around, so undoing is exact.
 //!
 //! Encoding is easy to vectorize: all elements are known, and no residual depends on another.
-//! Decoding is a recurrence: each element needs the one before it, and a vector must not wait for
-//! its own elements. Let `r` be the residuals after their zigzag code is undone, and `d` the
-//! differences from the row above. Then *lorenzo* is undone by
+//! Decoding is a recurrence: each element depends on the one before it, so the lanes of a vector
+//! would depend on each other. Let `r` be the residuals after their zigzag code is undone, and `d`
+//! the differences from the row above. Then *lorenzo* is undone by
 //!
 //! ```text
 //! d[i] = d[i-1] + r[i]                                   along the row
@@ -32,13 +32,13 @@
 //! The pass down a column is easy: a vector holds neighbors of one row, which do not depend on each
 //! other. Along the row there are two cases:
 //!
-//! * **Only sums.** *delta* and *lorenzo* are prefix sums. [`rows`] adds up a vector in as many
-//!   steps as the index of an element has bits; only the carry is passed from vector to vector. A
+//! * **Only sums.** *delta* and *lorenzo* are prefix sums. [`rows`] computes the prefix sums of a
+//!   vector of `n` lanes in `log2(n)` steps; only the carry is passed from vector to vector. A
 //!   vector may hold several short rows, such as the channels of pixels.
 //! * **Products between the sums.** Rounding rules out prefix sums, but no row depends on another
 //!   in this pass. [`separable`] and [`filters`] therefore undo as many rows side by side as a
 //!   vector has elements: they transpose a tile of 8 columns, and each step advances all of its
-//!   rows. Elements that do not have 2 bytes are undone in words, a few rows side by side.
+//!   rows. Elements of other widths than 2 bytes are decoded in scalar words, a few rows at a time.
 //!
 //! All loops are built from the operations of [`vectors`], which each instruction set implements.
 //! `impl Kernel for Scalar` below is the definition in code.
@@ -77,7 +77,7 @@ pub enum Predictor {
     Delta,
     /// The 2-D Lorenzo predictor (Ibarria et al., 2003): `left + above - above_left`.
     Lorenzo,
-    /// A prediction down the column, then of its error along the row.
+    /// A prediction down the column, followed by a prediction of its error along the row.
     Separable(Weights),
 }
 
@@ -92,7 +92,8 @@ pub struct Weights {
     pub above: u8,
 }
 
-/// The kernels of one instruction set. All slices have equal lengths and whole elements.
+/// The kernels of one instruction set. The slices of elements have equal lengths and contain whole
+/// elements.
 pub trait Kernel: Sync {
     /// See [`Predict::residuals`].
     fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]);

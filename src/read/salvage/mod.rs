@@ -9,11 +9,12 @@
 //!
 //! So salvage first gathers chunks and then removes those that do not belong, in four steps:
 //!
-//! 1. [`scan`] tests every multiple of 64 and lists the regions with intact headers. The file is
-//!    the one whose id most intact chunks have.
+//! 1. [`scan`] tests every multiple of 64 and lists the regions with intact headers. The id that
+//!    most intact chunks have is taken as the id of this file.
 //! 2. [`evidence`] consults the index and the footers. The content id of a commit is a hash of its
-//!    index pages and its footer. If it is right, the chunks that these pages list are *confirmed*,
-//!    and everything else in that range is contradicted. Damaged or stale pages are restored from
+//!    index pages and its footer. If it matches, the chunks that these pages list are *confirmed*,
+//!    and any other chunk in the range of that commit is contradicted. Damaged or stale pages are
+//! restored from
 //!    chunk headers, which state the same fields.
 //! 3. [`links`] compares neighbors. Each header repeats the CRC of the header before it, so two
 //!    neighbors that disagree cannot both belong to this file.
@@ -21,9 +22,9 @@
 //!    damaged ones. The result is an ordinary reader that finds its chunks in an in-memory list
 //!    instead of the index. Samples keep their indices; samples in no chunk are lost.
 //!
-//! Invariants: a chunk that something contradicts is never returned. If two chunks contradict each
-//! other and it is unknown which one is foreign, both are lost. Samples that nothing confirms are
-//! returned, but reported as unconfirmed.
+//! Invariants: a chunk that any evidence contradicts is never returned. If two chunks contradict
+//! each other and it is unknown which one is foreign, both are lost. Samples that nothing confirms
+//! are returned, but reported as unconfirmed.
 
 mod chunks;
 mod evidence;
@@ -62,9 +63,9 @@ pub struct Salvaged {
     pub file_header_is_intact: bool,
     /// The number of samples up to the last commit whose footer is intact.
     pub committed_samples: Option<u64>,
-    /// Whether [`Reader::sample_count`] is certainly complete, that is, whether the end of the file
-    /// is intact and finished. If not, more samples may be lost at the end without a trace. If
-    /// samples are unconfirmed, the end may come from an older file, too.
+    /// Whether [`Reader::sample_count`] is certainly complete, that is, whether the writer
+    /// finished the file and its end is intact. If not, more samples may be lost at the end without
+    /// a trace. If samples are unconfirmed, the end may come from an older file, too.
     pub end_is_known: bool,
 }
 
@@ -134,16 +135,17 @@ impl<'a> SalvageOptions<'a> {
 /// Opens a file that may be damaged anywhere: header, index, footer, trailer or chunks.
 ///
 /// Scans the whole file for intact chunks at valid offsets; the index is not needed to find them.
-/// If a chunk in blocks is damaged and its block index is intact, only the samples with a byte in a
-/// damaged block are lost. If some of its bytes cannot be read, the whole chunk is lost. Damaged
-/// pages of the index are restored from the chunks if the footer confirms the result.
+/// If a chunk that is divided into blocks is damaged and its block index is intact, only the
+/// samples with a byte in a damaged block are lost. If some of its bytes cannot be read, the whole
+/// chunk is lost. Damaged pages of the index are restored from the chunks if the footer confirms
+/// the result.
 ///
 /// A lost write, an interrupted copy or a partial restore can leave a chunk of an older file of the
 /// same schema. If the footer and the index are intact, they contradict such a chunk, and it counts
 /// as lost. If they are damaged, it counts as lost if the regions before and after it contradict
-/// it. Files with a common prefix can escape that check, so all samples that nothing confirms are
-/// reported as [unconfirmed](Salvaged::unconfirmed). So are the samples of chunks after the last
-/// commit, which a killed writer has left.
+/// it. A chunk of a file with a common prefix can pass that check, so all samples that nothing
+/// confirms are reported as [unconfirmed](Salvaged::unconfirmed). So are the samples of chunks that
+/// a killed writer left after the last commit.
 ///
 /// The schema comes from the header or from any footer. Fails if none of them is intact, or if this
 /// release cannot read the file.

@@ -17,8 +17,8 @@ use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The limits of a batch, per thread: bytes of the file, regions, and bytes in the bodies of index
-/// pages. They are large enough to be worth starting a thread, and small enough to bound the
-/// memory.
+/// pages. They are large enough to make starting a thread worthwhile, and small enough to bound
+/// memory use.
 const BYTES: u64 = 32 << 20;
 const REGIONS: usize = 4096;
 const PAGE_BYTES: u64 = 1 << 20;
@@ -129,8 +129,7 @@ impl<'w, 'a> Batch<'w, 'a> {
         while state.walked < span.number && !state.is_closed {
             state = self.next_turn.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // the latter happens if a source failed after it had delivered the span, which is then
-        // visited twice
+        // `walked` is past the span if the source failed after delivering it: it is then visited twice
         if state.is_closed || state.walked > span.number {
             return Vec::new();
         }

@@ -1,4 +1,5 @@
-//! Walks from header to header through a file (chapter 2), over every byte that is in no body.
+//! Walks through a file from header to header (chapter 2), and visits every byte outside the
+//! bodies.
 //!
 //! A region determines where the next one starts, so headers are read in file order. The walk
 //! checks the padding between regions and the links from one to the next: offsets, and the CRC of
@@ -168,7 +169,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns the finding for a region that does not follow its predecessor. Either of the two can be
-/// wrong, so the finding does not name samples; the index shows which chunk it is.
+/// wrong, so the finding does not name samples; the index shows which one is.
 fn broken_link(header: &RegionHeader, error: Error) -> Damage {
     Damage::of_bytes(DamageKind::Damaged, header.offset..header.body_offset(), Some(header.kind), error)
 }
@@ -188,7 +189,7 @@ fn intact_header(bytes: &[u8; HEADER_BYTES], at: u64, file_id: FileId, end: u64)
     Ok(header)
 }
 
-/// Returns whether a region holds column data, whose body is aligned.
+/// Returns whether a region holds column data, and therefore has an aligned body.
 fn holds_column_data(header: &RegionHeader) -> bool {
     matches!(header.kind, RegionKind::Chunk | RegionKind::Table)
 }
@@ -204,8 +205,8 @@ fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
     Err(Error::corrupt("R-2.8", "padding is not zero").with_offset(start.saturating_add(at)))
 }
 
-/// The minimum and maximum length of a span of a source that is not in memory. The minimum stays in
-/// the L2 cache until it is verified.
+/// The minimum and maximum length of a span of a source that is not in memory. A span of minimum
+/// length stays in the L2 cache until it is verified.
 const SPAN_BYTES: (u64, u64) = (1 << 20, 4 << 20);
 /// The ratio of the length of a span to the maximum gap that a source reads rather than skips.
 const SPAN_GAPS: u64 = 16;

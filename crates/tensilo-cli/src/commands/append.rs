@@ -47,7 +47,6 @@ written so far stay after the last commit, and the next append refuses the file:
 A dataset gets new files in a new version. If another program publishes a
 version meanwhile, nothing is changed, and the append has to be repeated.";
 
-/// The arguments of `tensilo append`.
 #[derive(Args, Debug)]
 #[command(after_help = APPEND)]
 pub(crate) struct AppendArgs {

@@ -38,16 +38,13 @@ stay):
   objects, entries, bytes
   oldest_use  in seconds since 1970, or null";
 
-/// The arguments of `tensilo cache`.
 #[derive(Args, Debug)]
 #[command(after_help = CACHE)]
 pub(crate) struct CacheArgs {
-    /// The subcommand.
     #[command(subcommand)]
     command: CacheCommand,
 }
 
-/// The subcommands of `tensilo cache`.
 #[derive(Debug, Subcommand)]
 enum CacheCommand {
     /// Show the number and size of cached entries
@@ -56,7 +53,6 @@ enum CacheCommand {
     Clear(LocationArgs),
 }
 
-/// The arguments of `tensilo cache stat`.
 #[derive(Args, Debug)]
 struct StatArgs {
     #[command(flatten)]

@@ -79,7 +79,6 @@ is replaced and the link stays. Named pipes, devices and open descriptors
 (-, /dev/stdout, /dev/fd/3) are written into. If the data goes to the standard
 output, the summary goes to the standard error.";
 
-/// The arguments of `tensilo convert`.
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT)]
 pub(crate) struct ConvertArgs {

@@ -92,16 +92,13 @@ DIR/manifest. Keeps files that a running program may still publish. Programs
 that read a removed version get errors, and training cannot resume from a state
 of that version.";
 
-/// The arguments of `tensilo dataset`.
 #[derive(Args, Debug)]
 #[command(after_help = DATASET)]
 pub(crate) struct DatasetArgs {
-    /// The subcommand.
     #[command(subcommand)]
     command: DatasetCommand,
 }
 
-/// The subcommands of `tensilo dataset`.
 #[derive(Debug, Subcommand)]
 enum DatasetCommand {
     /// Create a dataset from the tensilo files in a folder
@@ -183,7 +180,6 @@ enum DatasetCommand {
     },
 }
 
-/// The arguments of `tensilo dataset repack`.
 #[derive(Args, Debug)]
 struct RepackArgs {
     /// The folder of the dataset

@@ -56,7 +56,6 @@ All samples of a dataset are exported in order; samples of files that lack a
 column are null in it. With -o OUT/, each group of samples becomes one file with
 all columns, named after its first data file.";
 
-/// The arguments of `tensilo export`.
 #[derive(Args, Debug)]
 #[command(after_help = EXPORT)]
 pub(crate) struct ExportArgs {

@@ -83,7 +83,6 @@ JSON of a dataset, schema tensilo.inspect-dataset/1:
   columns: [{ name, dtype, nullable, nullable_levels, shape, files, raw_bytes,
               stored_bytes, null_count, chunk_count }]";
 
-/// The arguments of `tensilo inspect`.
 #[derive(Args, Debug)]
 #[command(after_help = INSPECT)]
 pub(crate) struct InspectArgs {

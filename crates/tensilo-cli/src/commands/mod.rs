@@ -73,12 +73,10 @@ pub(crate) struct Cli {
     /// Print only data and errors: no progress, warnings or summaries
     #[arg(short, long, global = true, display_order = 900)]
     pub(crate) quiet: bool,
-    /// The subcommand.
     #[command(subcommand)]
     pub(crate) command: Command,
 }
 
-/// The subcommands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Convert Parquet, Arrow, NumPy, safetensors, WebDataset, TFRecord, JSON, Megatron or tensilo

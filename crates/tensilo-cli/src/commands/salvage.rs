@@ -75,7 +75,6 @@ For a dataset, schema tensilo.salvage-dataset/1:
              sample numbers of the dataset }]
   output   null, or { path, dataset_id, sample_count, files, file_bytes }";
 
-/// The arguments of `tensilo salvage`.
 #[derive(Args, Debug)]
 #[command(after_help = SALVAGE)]
 pub(crate) struct SalvageArgs {

@@ -54,7 +54,6 @@ For a dataset, schema tensilo.verify-dataset/1:
   files: [{ path, and the members above; or a message if the file is not the
             one that the manifest lists }]";
 
-/// The arguments of `tensilo verify`.
 #[derive(Args, Debug)]
 #[command(after_help = VERIFY)]
 pub(crate) struct VerifyArgs {

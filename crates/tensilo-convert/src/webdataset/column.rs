@@ -106,7 +106,7 @@ fn text(file: &[u8]) -> Result<&str> {
 
 fn integer(file: &[u8]) -> Result<i64> {
     let integer = str::from_utf8(file).ok().and_then(|text| text.trim().parse().ok());
-    integer.ok_or_else(|| Error::bad_input("the file is not an integer of 64 bits"))
+    integer.ok_or_else(|| Error::bad_input("the file does not contain a 64-bit integer"))
 }
 
 /// Fails if an array differs from the first one in its type or number of dimensions.

@@ -215,7 +215,7 @@ fn files_that_contradict_their_suffix_can_be_left_out() {
     let array = |descr: &str, shape: &str, bytes: &[u8]| npy(descr, "False", shape, bytes);
     let small = array("|u1", "(2,)", &[1, 2]);
     for (suffix, first, second, text) in [
-        ("id", b"5".to_vec(), b"abc".to_vec(), "not an integer of 64 bits"),
+        ("id", b"5".to_vec(), b"abc".to_vec(), "does not contain a 64-bit integer"),
         ("txt", b"x".to_vec(), b"x\xFFy".to_vec(), "not UTF-8"),
         ("txt", b"x".to_vec(), "\u{e9}".as_bytes()[..1].to_vec(), "not UTF-8"),
         (

@@ -432,7 +432,7 @@ impl DatasetInner {
         self.location.path(file)
     }
 
-    /// Returns the groups of a page. After the last page, returns the inline groups.
+    /// Returns the groups of a page. The index after the last page stands for the inline groups.
     pub(super) fn groups_of_page(&self, page: usize) -> Result<Vec<Group>> {
         let groups = self.groups.page_groups(&self.context(), page).into_iter();
         groups.map(|group| group.map(|group| (*group.group).clone())).collect()

@@ -1,8 +1,8 @@
 //! Sealed texts: JSON that ends with its own digest (chapter 2 of `MANIFEST.md`).
 //!
 //! The digest covers all bytes before it, so it is checked before anything is parsed. The format
-//! and the required features are checked next, because a newer format may have changed every other
-//! member. The digest detects damage; it is not a signature.
+//! and the required features are checked next, because a newer format may have changed any of the
+//! other members. The digest detects damage; it is not a signature.
 
 use super::json::{Hex, NOT_A_NUMBER};
 use super::{RuleViolation, ensure};
@@ -33,8 +33,8 @@ pub(super) fn seal(text: String) -> (Vec<u8>, Hex) {
     (bytes, digest)
 }
 
-/// The members that are checked before all others, whose meaning a newer format or a feature may
-/// have changed.
+/// The members that are checked first, because a newer format or a feature may have changed the
+/// meaning of the others.
 #[derive(Deserialize)]
 struct Format {
     #[serde(default)]
@@ -43,7 +43,7 @@ struct Format {
     requires: Option<serde_json::Value>,
 }
 
-/// The features that this program knows (M-3.6). None has been assigned.
+/// The features that this program knows (M-3.6). None is defined yet.
 const FEATURES: [&str; 0] = [];
 
 /// Checks the seal and format of a text, and parses it.

@@ -65,7 +65,6 @@ JSON with --loader, schema tensilo.bench-loader/1:
                ns_per_batch_p50, ns_per_batch_p99, waiting_share,
                first_batch_s, read_bytes, planning_s, fetching_s, decoding_s";
 
-/// The arguments of `tensilo bench`.
 #[derive(Args, Debug)]
 #[command(after_help = BENCH)]
 pub(crate) struct BenchArgs {
@@ -132,7 +131,6 @@ pub(super) enum Pattern {
 /// The default number of consumers.
 const DEFAULT_GPUS: u32 = 8;
 
-/// The arguments of `tensilo bench --loader`.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Loader")]
 pub(super) struct LoaderArgs {

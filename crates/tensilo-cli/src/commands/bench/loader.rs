@@ -102,7 +102,6 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<Report<'a>> {
     Ok(report)
 }
 
-/// Returns the order of samples.
 fn mode(args: &BenchArgs, order: OrderName, dataset: &Dataset) -> Outcome<Order> {
     let (recorded, run, window) = (dataset.window_sizes(), args.loader.run, args.loader.window);
     Ok(match order {

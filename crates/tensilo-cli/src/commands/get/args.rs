@@ -22,8 +22,8 @@ Examples:
   tensilo get 'train/*.tsl' -c label -i 5         of files, ordered by name
 
 Indices count from 0; in a dataset, over all files. A..B ends before B; A..,
-..B and .. are open. Order and repetitions are preserved. Samples of a file that
-lacks a column of its dataset are null in it.
+..B and .. are open. Order and repetitions are preserved. If a file of a dataset lacks the column,
+its samples are null.
 
 json  One index gives the sample itself, anything else an array with a line
       for each sample. Tensors are nested arrays. Floats are the shortest
@@ -42,7 +42,6 @@ raw   The stored elements, little-endian, sample after sample.
 npy and raw cannot express nulls, and refuse null samples unless --nulls zero is
 given.";
 
-/// The arguments of `tensilo get`.
 #[derive(Args, Debug)]
 #[command(after_help = GET)]
 pub(crate) struct GetArgs {
@@ -178,7 +177,6 @@ impl Selection {
         self.ranges.iter().flat_map(|range| range.clone())
     }
 
-    /// Returns the number of samples.
     pub(super) fn count(&self) -> u64 {
         let lengths = self.ranges.iter().map(|range| range.end.saturating_sub(range.start));
         lengths.fold(0, u64::saturating_add)

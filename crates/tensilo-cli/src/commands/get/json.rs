@@ -281,7 +281,6 @@ pub(super) fn write_structs(
 
 /// A sample of one column of a struct, or a member of its list.
 struct FieldValue<'a> {
-    /// The name of the column.
     name: &'a str,
     print: Printer,
     entry: SampleEntry<'a>,

@@ -50,7 +50,6 @@ impl SampleSource {
         }
     }
 
-    /// Returns the samples of a column.
     pub(super) fn samples(&self, name: &str) -> Outcome<Samples> {
         match self {
             Self::File(reader) => {

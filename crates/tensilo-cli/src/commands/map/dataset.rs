@@ -30,7 +30,6 @@ struct FileBar {
 pub(super) struct Bars {
     title: String,
     files: Vec<FileBar>,
-    /// The names of the columns.
     columns: Vec<String>,
     /// The number of files that are not drawn.
     left_out: u64,

@@ -46,7 +46,6 @@ all to one scale. In the SVG, a bar shows the columns in their colors.
 
 Ratio is raw bytes divided by stored bytes.";
 
-/// The arguments of `tensilo map`.
 #[derive(Args, Debug)]
 #[command(after_help = MAP)]
 pub(crate) struct MapArgs {
@@ -70,9 +69,9 @@ pub(crate) struct MapArgs {
 /// The form of a drawing, and its width.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Form {
-    /// Characters, in lines of this many.
+    /// Text, with this many characters per line.
     Text(usize),
-    /// SVG of this many pixels.
+    /// An SVG that is this many pixels wide.
     Svg(u32),
 }
 
@@ -197,7 +196,7 @@ impl Subject {
         Some(format!("and {more} more columns"))
     }
 
-    /// Returns the name and the length of the bytes outside readable chunks.
+    /// Returns the label and the number of the bytes outside readable chunks.
     pub(super) fn structure(&self) -> (&'static str, String) {
         let name = if self.is_salvaged { "structure, or lost" } else { "structure" };
         let stored = self.reader.columns().map(|column| column.facts().stored_bytes).fold(0, u64::saturating_add);

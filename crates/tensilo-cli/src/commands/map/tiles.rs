@@ -1,8 +1,8 @@
 //! The division of a file into tiles, and the columns in each tile.
 //!
-//! Tiles are chunks, or equal ranges of the file. A chunk that spans several equal tiles counts in
-//! each with the bytes that lie in it. The column with the most bytes gives a tile its color or
-//! letter; bytes outside chunks are structure. Only the index of the file is read.
+//! Tiles are chunks, or equal ranges of the file. A chunk that spans several equal tiles
+//! contributes to each tile the bytes that lie in it. The column with the most bytes gives a tile
+//! its color or letter; bytes outside chunks are structure. Only the index of the file is read.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{Progress, Unit};
@@ -15,7 +15,6 @@ use tensilo::facts::ChunkInfo;
 /// The chunks of one column in a tile.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnShare {
-    /// The number of the column.
     pub(super) column: usize,
     /// The number of chunks, whole or in part.
     pub(super) chunks: u64,

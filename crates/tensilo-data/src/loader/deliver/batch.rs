@@ -83,7 +83,7 @@ impl Drop for Batch {
 }
 
 impl Batch {
-    /// Makes a batch of the caller's samples from their numbers and from the columns with their
+    /// Creates a batch from the caller's samples: their indices, and the columns with their
     /// values. Its epoch and its position are 0.
     ///
     /// Fails if a column has a different number of samples, or if its values do not fit its schema.
@@ -134,18 +134,18 @@ impl Batch {
         self.epoch
     }
 
-    /// Returns the position at which the step starts, that is, the position of the first sample of
-    /// all ranks.
+    /// Returns the position at which the step starts, that is, the position of the first sample
+    /// across all ranks.
     pub fn position(&self) -> u64 {
         self.position
     }
 
-    /// Returns the numbers of the samples in the view, in the order of the batch.
+    /// Returns the index of each sample in the view, in the order of the batch.
     pub fn samples(&self) -> &[u64] {
         &self.samples
     }
 
-    /// Returns which samples of the batch are substitutes for damaged ones, counted from 0.
+    /// Returns the indices within the batch of the samples that replace damaged ones.
     pub fn substituted(&self) -> &[usize] {
         &self.substituted
     }

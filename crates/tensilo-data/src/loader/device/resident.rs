@@ -37,7 +37,7 @@ pub struct ResidentColumn {
 
 impl fmt::Debug for ResidentSamples {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} samples in {} bytes of a GPU", self.count, self.byte_count())
+        write!(f, "{} samples in {} bytes of GPU memory", self.count, self.byte_count())
     }
 }
 
