@@ -105,7 +105,8 @@ typedef struct tensilo_batches tensilo_batches;
 // Samples of one column of any kind: fixed, ragged or nested. Each call that fills the buffer
 // reuses its memory.
 //
-// Threads: one at a time; any number may read the samples at the same time.
+// Threads: only one thread at a time may call functions on a buffer; any number may read its
+// samples at the same time.
 typedef struct tensilo_buffer tensilo_buffer;
 
 // A cursor reads samples of one column of a file. It owns the memory for decoding, and caches the
@@ -1127,14 +1128,14 @@ tensilo_status tensilo_buffer_new(struct tensilo_buffer **buffer,
 // Closes a buffer and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
 void tensilo_buffer_close(struct tensilo_buffer **buffer);
 
-// Fills `samples` with the samples of a buffer. Their pointers live until the buffer is filled
-// again or closed.
+// Fills `samples` with the samples of a buffer. Their pointers remain valid until the buffer is
+// filled again or closed.
 tensilo_status tensilo_buffer_get_samples(const struct tensilo_buffer *buffer,
                                           struct tensilo_samples *samples,
                                           struct tensilo_error **error);
 
 // Fills `lists` with the lists of one level of a nested column, counted from 0. Their pointers
-// live until the buffer is filled again or closed.
+// remain valid until the buffer is filled again or closed.
 tensilo_status tensilo_buffer_get_lists(const struct tensilo_buffer *buffer,
                                         size_t level,
                                         struct tensilo_lists *lists,
