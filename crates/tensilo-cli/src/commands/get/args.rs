@@ -21,13 +21,13 @@ Examples:
   tensilo get train/ -c label -i 5,70000          of a dataset
   tensilo get 'train/*.tsl' -c label -i 5         of files, ordered by name
 
-Indices count from 0; in a dataset, over all files. A..B ends before B; A..,
-..B and .. are open. Order and repetitions are preserved. If a file of a dataset lacks the column,
-its samples are null.
+Indices count from 0, across all files of a dataset. A..B excludes B; A.. ends
+with the last sample, ..B starts with the first. Order and repetitions are
+preserved. If a file of a dataset lacks the column, its samples are null.
 
 json  One index gives the sample itself, anything else an array with a line
       for each sample. Tensors are nested arrays. Floats are the shortest
-      decimals that read back the same (bf16 and f16 as the equal f32);
+      decimals that round-trip (bf16 and f16 are first widened to f32);
       \"NaN\", \"Infinity\" and \"-Infinity\" are strings. Text is a string, bytes
       are a string of hexadecimal digits, a null is null. Decimals (arrow.type
       in the metadata) are strings such as \"-0.05\", unless --as bits is given.
@@ -36,7 +36,7 @@ npy   NumPy's format, little-endian, C order. One index gives an array of the
       sample's shape; anything else gives an array with one more dimension in
       front. bf16 becomes float32, which is exact, or uint16 with --as bits.
       Decimals and timestamps are refused, unless --as bits is given.
-      Ragged samples must have the same shape.
+      The requested samples must all have the same shape.
 raw   The stored elements, little-endian, sample after sample.
 
 npy and raw cannot express nulls, and refuse null samples unless --nulls zero is
