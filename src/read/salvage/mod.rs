@@ -14,8 +14,7 @@
 //! 2. [`evidence`] consults the index and the footers. The content id of a commit is a hash of its
 //!    index pages and its footer. If it matches, the chunks that these pages list are *confirmed*,
 //!    and any other chunk in the range of that commit is contradicted. Damaged or stale pages are
-//! restored from
-//!    chunk headers, which state the same fields.
+//!    restored from chunk headers, which state the same fields.
 //! 3. [`links`] compares neighbors. Each header repeats the CRC of the header before it, so two
 //!    neighbors that disagree cannot both belong to this file.
 //! 4. [`chunks`] takes the remaining chunks, in file order, and recovers the intact blocks of
