@@ -70,7 +70,7 @@ impl ColumnInner {
         if i < count {
             return Ok(());
         }
-        Err(Error::bad_argument(format!("there is no sample {i}: the file has {count} samples, numbered from 0")))
+        Err(Error::bad_argument(format!("out of range: the file has {count} samples, numbered from 0")))
     }
 
     /// Returns whether a chunk of a file in memory can be opened without verification, that is,
