@@ -284,7 +284,7 @@ def test_resident_shares_of_ranks(mixed):
         assert labels.tolist() == list(share.samples)
         seen += labels.tolist()
     assert seen == list(range(COUNT))
-    with pytest.raises(ValueError, match='"text".*texts'):
+    with pytest.raises(ValueError, match='"text": text, bytes'):
         ResidentDataset(mixed, ["label", "text"])
     with pytest.raises(ValueError, match="padded"):
         ResidentDataset(mixed, "mel")
