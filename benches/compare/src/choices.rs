@@ -1,4 +1,5 @@
-//! Compares tensilo's choice of encodings with the best one, and measures what each technique saves.
+//! Compares tensilo's choice of encodings with the best one, and measures what each technique
+//! saves.
 //!
 //! The writer estimates encodings from a sample of each chunk. An exhaustive search encodes every
 //! combination, so its result is the best that the profile allows, and the difference is the

@@ -149,8 +149,8 @@ impl ReadPlan {
     /// plan.decode_segments(2, &mut out, |segments| {
     ///     thread::scope(|scope| {
     ///         let decode = |segment: PlanSegment<'_>| segment.decode(&mut Decoder::new(), &bytes);
-    ///         let segments = segments.into_iter();
-    ///         let threads: Vec<_> = segments.map(|segment| scope.spawn(move || decode(segment))).collect();
+    ///         let start = |segment| scope.spawn(move || decode(segment));
+    ///         let threads: Vec<_> = segments.into_iter().map(start).collect();
     ///         threads.into_iter().try_for_each(|thread| thread.join().expect("no panic"))
     ///     })
     /// })?;

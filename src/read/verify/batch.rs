@@ -129,7 +129,8 @@ impl<'w, 'a> Batch<'w, 'a> {
         while state.walked < span.number && !state.is_closed {
             state = self.next_turn.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // `walked` is past the span if the source failed after delivering it: it is then visited twice
+        // `walked` is past the span if the source failed after delivering it: it is then visited
+        // twice
         if state.is_closed || state.walked > span.number {
             return Vec::new();
         }

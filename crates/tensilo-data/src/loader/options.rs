@@ -34,7 +34,8 @@ use tensilo::DType;
 /// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
 /// # writer.finish()?;
 /// let dataset = tensilo_data::Dataset::open(folder.path())?;
-/// let loader = LoaderOptions::new(256).order(Order::Shuffled).seed(1).loader(&View::all(&dataset))?;
+/// let options = LoaderOptions::new(256).order(Order::Shuffled).seed(1);
+/// let loader = options.loader(&View::all(&dataset))?;
 /// for epoch in 0..2 {
 ///     for batch in loader.epoch(epoch) {
 ///         let batch = batch?;
