@@ -1,26 +1,61 @@
 //! Replaces comments, literals and test code by spaces, so that the rest can be searched as text.
 //! The result has the length and the line breaks of the input.
 
+use std::ops::Range;
+
 /// Replaces comments, strings and character literals by spaces.
-pub fn without_comments_and_strings(text: &str) -> String {
-    let bytes = text.as_bytes();
-    let mut out = bytes.to_vec();
-    let mut at = 0;
-    while at < bytes.len() {
-        let end = match &bytes[at..] {
-            [b'/', b'/', ..] => find(bytes, at, b"\n").unwrap_or(bytes.len()),
-            [b'/', b'*', ..] => end_of_block_comment(bytes, at),
-            [b'r', b'"' | b'#', ..] if !continues_name(bytes, at) => end_of_raw_string(bytes, at),
-            [b'"', ..] => end_of_quoted(bytes, at, b'"'),
-            [b'\'', b'\\', ..] => end_of_quoted(bytes, at, b'\''),
-            // a lifetime has no second quote after one character
-            [b'\'', ..] if is_character(text, at) => end_of_quoted(bytes, at, b'\''),
-            _ => at,
-        };
-        blank(&mut out[at..end]);
-        at = end.max(at + 1);
+pub fn without_comments_and_strings(text: &str, python: bool) -> String {
+    let mut out = text.as_bytes().to_vec();
+    for (range, _) in comments_and_literals(text, python) {
+        blank(&mut out[range]);
     }
     String::from_utf8(out).expect("whole literals were replaced")
+}
+
+/// Returns the ranges of the comments and literals of a source, with their marks, and whether each
+/// is a comment. The source is Rust, C or, if `python` is set, Python.
+pub fn comments_and_literals(text: &str, python: bool) -> Vec<(Range<usize>, bool)> {
+    let (mut found, mut at) = (Vec::new(), 0);
+    while at < text.len() {
+        let (end, is_comment) = if python { python_token(text.as_bytes(), at) } else { token(text, at) };
+        if end > at {
+            found.push((at..end, is_comment));
+        }
+        at = end.max(at + 1);
+    }
+    found
+}
+
+/// Returns the end of the comment or literal at `at`, or `at` if there is none, and whether it is a
+/// comment.
+fn token(text: &str, at: usize) -> (usize, bool) {
+    let bytes = text.as_bytes();
+    match &bytes[at..] {
+        [b'/', b'/', ..] => (end_of_line(bytes, at), true),
+        [b'/', b'*', ..] => (end_of_block_comment(bytes, at), true),
+        [b'r', b'"' | b'#', ..] if !continues_name(bytes, at) => (end_of_raw_string(bytes, at), false),
+        [b'"', ..] => (end_of_quoted(bytes, at, b'"'), false),
+        [b'\'', b'\\', ..] => (end_of_quoted(bytes, at, b'\''), false),
+        // a lifetime has no second quote after one character
+        [b'\'', ..] if is_character(text, at) => (end_of_quoted(bytes, at, b'\''), false),
+        _ => (at, false),
+    }
+}
+
+/// Does the same for Python.
+fn python_token(bytes: &[u8], at: usize) -> (usize, bool) {
+    match &bytes[at..] {
+        [b'#', ..] => (end_of_line(bytes, at), true),
+        [b'"', b'"', b'"', ..] | [b'\'', b'\'', b'\'', ..] => {
+            (find(bytes, at + 3, &bytes[at..at + 3]).map_or(bytes.len(), |end| end + 3), false)
+        }
+        [quote @ (b'"' | b'\''), ..] => (end_of_quoted(bytes, at, *quote), false),
+        _ => (at, false),
+    }
+}
+
+fn end_of_line(bytes: &[u8], at: usize) -> usize {
+    find(bytes, at, b"\n").unwrap_or(bytes.len())
 }
 
 /// Replaces all but the line breaks by spaces.
@@ -107,7 +142,7 @@ pub fn words<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 
 fn only_code_remains() {
     let text =
         "let a = \"unsafe \\\" unsafe\"; // unsafe\n/* unsafe */ unsafe { b'\"' } '\"' r#\"unsafe\"# 'a unsafe_code";
-    let code = without_comments_and_strings(text);
+    let code = without_comments_and_strings(text, false);
     assert_eq!(words(&code, "unsafe").count(), 1, "{code}");
     assert_eq!(code.len(), text.len());
     assert_eq!(code.matches('\n').count(), text.matches('\n').count());

@@ -27,7 +27,7 @@ impl Source {
     }
 
     pub fn new(path: &str, text: String) -> Self {
-        let code = without_tests(&without_comments_and_strings(&text));
+        let code = without_tests(&without_comments_and_strings(&text, false));
         Self { path: path.to_owned(), text, code }
     }
 

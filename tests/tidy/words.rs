@@ -5,6 +5,7 @@
 //! across line breaks; quotations in `backticks` and code blocks of documents are not searched.
 
 use super::assert_none;
+use super::blank::{comments_and_literals, without_comments_and_strings};
 use super::source::{collect, relative, root};
 use std::collections::BTreeSet;
 use std::fs;
@@ -76,7 +77,7 @@ fn names_have_no_forbidden_word() {
     let mut problems = BTreeSet::new();
     for path in files().into_iter().filter(|path| path.extension().is_some_and(|extension| extension != "md")) {
         let text = fs::read_to_string(&path).expect("a text");
-        let code = code(&text, is_python(&path));
+        let code = without_comments_and_strings(&text, is_python(&path));
         for (offset, name) in names(&code) {
             let words = words(name);
             // the name of a test is a sentence
@@ -100,60 +101,6 @@ fn is_python(path: &std::path::Path) -> bool {
 
 fn line_of(text: &str, offset: usize) -> usize {
     text.as_bytes()[..offset].iter().filter(|byte| **byte == b'\n').count() + 1
-}
-
-/// Which bytes of a source are comments, and which are literals: their ranges, with the marks.
-fn comments_and_literals(text: &str, python: bool) -> Vec<(Range<usize>, bool)> {
-    let bytes = text.as_bytes();
-    let starts = |at: usize, what: &str| bytes[at..].starts_with(what.as_bytes());
-    let until = |from: usize, what: &str| {
-        text.get(from..).and_then(|rest| rest.find(what)).map_or(bytes.len(), |n| from + n + what.len())
-    };
-    let quoted = |at: usize, quote: u8| {
-        let mut end = at + 1;
-        while end < bytes.len() && bytes[end] != quote {
-            end += if bytes[end] == b'\\' { 2 } else { 1 };
-        }
-        (end + 1).min(bytes.len())
-    };
-    let is_name = |at: usize| bytes[at].is_ascii_alphanumeric() || bytes[at] == b'_';
-    let (mut found, mut at) = (Vec::new(), 0);
-    while at < bytes.len() {
-        let raw = !python && bytes[at] == b'r' && (at == 0 || !is_name(at - 1) || bytes[at - 1] == b'b');
-        let hashes = if raw { bytes[at + 1..].iter().take_while(|byte| **byte == b'#').count() } else { 0 };
-        let (end, comment) = if python && bytes[at] == b'#' || !python && starts(at, "//") {
-            (until(at, "\n"), true)
-        } else if !python && starts(at, "/*") {
-            (until(at + 2, "*/"), true)
-        } else if python && (starts(at, "\"\"\"") || starts(at, "'''")) {
-            (until(at + 3, &text[at..at + 3]), false)
-        } else if raw && starts(at + 1 + hashes, "\"") {
-            (until(at + 2 + hashes, &format!("\"{}", "#".repeat(hashes))), false)
-        } else if bytes[at] == b'"' || python && bytes[at] == b'\'' {
-            (quoted(at, bytes[at]), false)
-        } else if !python && bytes[at] == b'\'' && (starts(at + 1, "\\") || is_character(text, at)) {
-            (quoted(at, b'\''), false)
-        } else {
-            at += 1;
-            continue;
-        };
-        found.push((at..end, comment));
-        at = end;
-    }
-    found
-}
-
-fn is_character(text: &str, at: usize) -> bool {
-    text[at + 1..].chars().nth(1) == Some('\'')
-}
-
-/// Returns the code of a source; comments and literals are spaces.
-fn code(text: &str, python: bool) -> String {
-    let mut out = text.as_bytes().to_vec();
-    for (range, _) in comments_and_literals(text, python) {
-        out[range].iter_mut().filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
-    }
-    String::from_utf8_lossy(&out).into_owned()
 }
 
 /// Returns the prose of a file in lower case, at the same offsets: of a source its comments and
@@ -281,7 +228,7 @@ fn phrases_and_names_are_found() {
     assert!(
         is_exception(&prose, &found, &["size is that".to_owned()]) && !is_exception(&prose, &found, &["no".to_owned()])
     );
-    let code = code(text, false);
+    let code = without_comments_and_strings(text, false);
     let names: Vec<&str> = names(&code).map(|(_, name)| name).collect();
     assert!(names.contains(&"that_of") && names.contains(&"most") && !names.contains(&"chunk"));
     assert_eq!(words("MostTaps_ofF64"), ["most", "taps", "of", "f64"]);
