@@ -29,7 +29,10 @@ pub(super) type SharedSource = Arc<dyn RowSource + Send + Sync>;
 
 /// The rows of a pass.
 #[derive(Clone, Copy, Debug)]
-#[cfg_attr(not(feature = "parquet"), expect(dead_code, reason = "only Parquet files have parts, and skip rows"))]
+#[cfg_attr(
+    not(any(feature = "parquet", test)),
+    expect(dead_code, reason = "only Parquet files have parts, and skip rows")
+)]
 pub(super) enum PassRows {
     All,
     /// The rows of one row group. Row groups are consecutive.
