@@ -20,7 +20,7 @@ use tensilo::verify::VerifyOptions;
 
 fn verify(source: &impl Source, decode: bool, threads: usize) {
     let report = tensilo::verify::verify(source, VerifyOptions::new().decode(decode).threads(threads)).unwrap();
-    assert!(report.damages.is_empty());
+    assert!(report.findings.is_empty());
 }
 
 fn verification(c: &mut Criterion) {

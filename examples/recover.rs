@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // Verify lists every damaged region. It works on files that cannot be opened.
     let report = verify(&InMemory(&file), VerifyOptions::new())?;
-    for damage in &report.damages {
+    for damage in &report.findings {
         println!("bytes {:?}, samples {:?}: {}", damage.file_range, damage.samples, damage.error);
     }
 
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = folder.path().join("whole.tsl");
     salvaged.write_to(AtomicFile::create(&path, false)?, &WriterOptions::new(), RewriteOptions::new())?;
     let reader = Reader::open(&path)?;
-    println!("damage in the new file: {}", reader.verify(VerifyOptions::new().decode(true))?.damages.len());
+    println!("damage in the new file: {}", reader.verify(VerifyOptions::new().decode(true))?.findings.len());
     Ok(())
 }
 

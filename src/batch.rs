@@ -1,4 +1,4 @@
-//! Batches of samples: what a writer takes, and the lists of nested columns.
+//! Batches of samples, as writers take them, and the lists of nested columns.
 //!
 //! A [`ColumnBatch`] borrows everything from its caller: values, extents, nulls, and the lists of
 //! each level if the column is nested. [`ColumnBatch::check`] checks all of it before a writer
@@ -7,7 +7,7 @@
 //!
 //! Lists have two forms. Callers push lengths or offsets ([`ListBatch`]). Readers, and the writer
 //! itself for single samples, collect lists in a [`ListBuffer`], with Arrow's offsets and validity
-//! bitmap. A batch takes either.
+//! bitmap. A batch accepts either form.
 
 use crate::bytes::memory;
 use crate::bytes::pod::{self, Element};
@@ -48,21 +48,21 @@ pub struct ListBatch<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Lengths<'a> {
     Lengths(&'a [u32]),
-    /// Ascending offsets, one more than there are lists.
+    /// Ascending offsets: one more than the number of lists.
     Offsets(&'a [u64]),
 }
 
 impl<'a> ListBatch<'a> {
-    /// Returns lists with these numbers of members, which are lists of the next level or items. A
-    /// null list has 0 members. Together, the lists of a level have as many members as the next
+    /// Creates lists with these numbers of members. Members are lists of the next level, or items.
+    /// A null list has 0 members. Together, the lists of a level have as many members as the next
     /// level has entries.
     pub fn new(lengths: &'a [u32]) -> Self {
         Self { lengths: Lengths::Lengths(lengths), validity: None }
     }
 
-    /// Returns lists that start and end at these offsets among their members. There is one more
-    /// offset than there are lists, and the first is 0, as in Arrow. Pushing the batch fails if the
-    /// offsets do not start at 0 or descend, or if a list has more than 2^32 - 1 members.
+    /// Creates lists from the offsets at which their members start and end. There is one more
+    /// offset than there are lists, and the first offset is 0, as in Arrow. Pushing the batch fails
+    /// if the offsets do not start at 0 or descend, or if a list has more than 2^32 - 1 members.
     pub fn from_offsets(offsets: &'a [u64]) -> Self {
         Self { lengths: Lengths::Offsets(offsets), validity: None }
     }
@@ -76,7 +76,7 @@ impl<'a> ListBatch<'a> {
     }
 
     /// Returns the number of members of list `i`; `None` if there is no such list, or if it has
-    /// more than `u32::MAX`.
+    /// more than `u32::MAX` members.
     pub(crate) fn length(&self, i: usize) -> Option<u32> {
         match self.lengths {
             Lengths::Lengths(lengths) => lengths.get(i).copied(),
@@ -99,13 +99,13 @@ impl<'a> ListBatch<'a> {
     }
 
     /// Fails if the lists do not have `member_count` members, if a null list has members, or if a
-    /// list is null but must not be.
+    /// list is null although `may_be_null` is false.
     fn check(&self, may_be_null: bool, member_count: usize) -> Result<()> {
         check_bitmap(self.validity, self.count(), may_be_null, "list")?;
         if let Lengths::Offsets(&[first, ..]) = self.lengths
             && first != 0
         {
-            let message = format!("the offsets of lists start at {first}, not at 0; subtract {first} from each");
+            let message = format!("the offsets of lists start at {first}, not at 0; subtract {first} from each offset");
             return Err(Error::bad_argument(message));
         }
         let mut sum = 0_usize;
@@ -162,27 +162,27 @@ fn check_bitmap(validity: Option<&[u8]>, count: usize, may_be_null: bool, entry:
 }
 
 impl<'a> ColumnBatch<'a> {
-    /// Returns samples of a fixed shape. `values` has the elements of all samples, one sample after
-    /// another. A null sample has elements too, which are ignored.
+    /// Creates a batch of samples with a fixed shape. `values` has the elements of all samples, one
+    /// sample after another. A null sample also has elements, which are ignored.
     pub fn fixed<T: Element>(sample_count: usize, values: &'a [T]) -> Self {
         Self::from_bytes(T::DTYPE, sample_count, &[], pod::as_bytes(values))
     }
 
-    /// Returns samples of a ragged shape. `extents` has the varying extents of each sample,
-    /// outermost first, one sample after another. For text and bytes, which are pushed as `u8`,
-    /// these are the lengths. A null sample has extents of 0.
+    /// Creates a batch of samples with a ragged shape. `extents` has the varying extents of each
+    /// sample, outermost first, one sample after another. For text and bytes, which are pushed as
+    /// `u8`, the extents are the lengths. A null sample has extents of 0.
     pub fn ragged<T: Element>(sample_count: usize, extents: &'a [u32], values: &'a [T]) -> Self {
         Self::from_bytes(T::DTYPE, sample_count, extents, pod::as_bytes(values))
     }
 
-    /// Returns samples whose elements are given as bytes, in the byte order of this machine.
-    /// `extents` is empty for a fixed shape.
+    /// Creates a batch of samples whose elements are passed as bytes, in the byte order of this
+    /// machine. `extents` is empty for a fixed shape.
     pub fn from_bytes(dtype: DType, sample_count: usize, extents: &'a [u32], values: &'a [u8]) -> Self {
         Self { dtype, item_count: sample_count, extents, values, validity: None, lists: Levels::Batches(&[]) }
     }
 
     /// Sets which samples are null: bit `i % 8` of byte `i / 8` is 0 if sample `i` is null. Bit 0
-    /// is the least significant. This is the validity bitmap of Arrow.
+    /// is the least significant. Arrow's validity bitmaps have the same layout.
     pub fn with_validity(mut self, bitmap: &'a [u8]) -> Self {
         self.validity = Some(bitmap);
         self
@@ -227,7 +227,7 @@ impl<'a> ColumnBatch<'a> {
         }
     }
 
-    /// Returns the lists of a level; `None` after the last.
+    /// Returns the lists of a level; `None` after the last level.
     pub(crate) fn lists(&self, level: usize) -> Option<ListBatch<'a>> {
         match self.lists {
             Levels::Batches(levels) => levels.get(level).copied(),
@@ -315,7 +315,7 @@ impl<'a> ColumnBatch<'a> {
 
     fn check_extents(&self, column: &ColumnSchema, i: usize, extents: &[u32]) -> Result<()> {
         if extents.iter().any(|&extent| extent > limits::EXTENT) {
-            return Err(Error::over_limit("an extent is 2^32 - 1, over the limit"));
+            return Err(Error::over_limit("an extent is 2^32 - 1, which exceeds the limit"));
         }
         if self.is_null(i) && extents.iter().any(|&extent| extent != 0) {
             let item = column.item_name();
@@ -376,15 +376,15 @@ pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
     Err(Error::wrong_type(format!("expected values of type {expected}, found {found}")))
 }
 
-/// Returns the number of bytes pushed for a count of 1, that is, for `inner` elements of the type
-/// before the cast.
+/// Returns the size in bytes, before a cast, of the inner elements: the elements of a sample of a
+/// fixed shape, or the elements for one entry of the varying extents.
 pub(crate) fn pushed_inner_bytes(column: &ColumnSchema) -> Result<usize> {
     let elements = column.layout()?.inner_bytes / column.dtype.element_bytes(); // the divisor is 1, 2, 4 or 8
     let bytes = elements.checked_mul(column.pushed_dtype().element_bytes());
     bytes.ok_or_else(|| Error::over_limit("a sample is too large"))
 }
 
-/// The lists of one level, in the order of a request.
+/// The lists of one level, in the order in which they were requested.
 ///
 /// Their members are the lists of the next level, or the items.
 #[derive(Clone, Debug, Default)]
@@ -400,9 +400,9 @@ impl ListBuffer {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Returns the offset at which the members of each list start, and then the end of the last
-    /// list. There is one more offset than there are lists, and the first is 0. A null list is
-    /// empty. Offsets count lists of the next level, or items.
+    /// Returns the offset at which the members of each list start, followed by the end of the last
+    /// list. There is one more offset than there are lists, and the first offset is 0. A null list
+    /// is empty. Offsets count lists of the next level, or items.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
@@ -429,7 +429,7 @@ impl ListBuffer {
         self.null_count = 0;
     }
 
-    /// Empties the buffer before lists are pushed.
+    /// Removes all lists, so that new lists can be pushed.
     pub(crate) fn clear(&mut self) -> Result<()> {
         self.remove_all();
         memory::resize(&mut self.offsets, 1, 0)

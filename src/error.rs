@@ -1,16 +1,16 @@
-//! The one error type of the crate.
+//! The only error type of the crate.
 //!
-//! An error is built up on its way to the caller. The function that fails knows what is wrong: the
-//! broken rule of the format, or the bad argument. Its callers add where: column, samples, byte
-//! offset, path. Each of them is set only if it is still missing, so the innermost function, which
-//! knows best, wins.
+//! An error is completed on its way to the caller. The function that fails states what is wrong:
+//! the broken rule of the format, or the wrong argument. Its callers add the location: column,
+//! samples, byte offset and path. Each of these is set only if it is still missing, so the value
+//! from the innermost function, which is the most precise, is kept.
 //!
-//! Programs need not parse messages. [`ErrorKind`] says who can fix the problem, and each part of
-//! an error has an accessor. If an option would make the call succeed, the error carries an
-//! [`Advice`] instead of naming the option in its text, because the option has other names on the
-//! command line, in Python and in C.
+//! Programs need not parse messages. [`ErrorKind`] says who can fix the problem, and each detail of
+//! an error has an accessor. If an option would make the call succeed, the error has an [`Advice`]
+//! instead of naming the option in its text, because the option has different names on the command
+//! line, in Python and in C.
 //!
-//! An [`Error`] is one boxed pointer, so `Result<T>` stays small on the paths that succeed.
+//! An [`Error`] is a single pointer, so a `Result<T>` that succeeds is hardly larger than its `T`.
 
 use crate::element::dtype::DType;
 use std::fmt::{self, Write};
@@ -21,14 +21,14 @@ use std::path::{Path, PathBuf};
 /// The result of every fallible function of the crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The kind of an error, which says who can act on it.
+/// The kind of an error. It indicates who can act on the error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
     /// [`Error::rule`] names the rule of the specification.
     Corrupt,
-    /// The file uses a feature that this release does not know. A newer release can read it.
+    /// The file uses a feature that this release does not support. A newer release can read it.
     TooNew,
     /// The file was written by a development version, before edition 1 of the format. Convert its
     /// source again.
@@ -38,9 +38,10 @@ pub enum ErrorKind {
     /// A limit would be exceeded: a limit of the format (chapter 8 of the specification), a limit
     /// set by the caller, or this machine's memory.
     OverLimit,
-    /// An argument is wrong: a sample out of range, a wrong length, contradictory options.
+    /// An argument is wrong: for example, a sample is out of range, a length is wrong, or options
+    /// contradict each other.
     BadArgument,
-    /// The file has no column of this name. The message suggests a similar one.
+    /// The file has no column with this name. The message suggests a similar name.
     UnknownColumn,
     /// The type of pushed or requested values is not the column's type.
     WrongType,
@@ -51,8 +52,8 @@ pub enum ErrorKind {
     BadInput,
     /// A progress callback stopped the work. All files are unchanged.
     Cancelled,
-    /// A bug in tensilo, or a fault of this machine's processor or memory. Neither the file nor the
-    /// caller is to blame. Please report it.
+    /// A bug in tensilo, or a fault of this machine's processor or memory. The cause is neither the
+    /// file nor the caller. Please report it.
     Internal,
     /// The operating system reported an error.
     Io,
@@ -60,8 +61,8 @@ pub enum ErrorKind {
 
 /// An option that would make a refused call succeed; see [`Error::advice`].
 ///
-/// `Display` says what to do and names the option of this library. A program with another name for
-/// the option shows [`action`](Self::action) and its own name.
+/// `Display` says what to do and names the option of this library. A program that has another name
+/// for the option can show [`action`](Self::action) with its own name instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Advice {
@@ -90,8 +91,8 @@ pub enum Advice {
 }
 
 impl Advice {
-    /// Returns what to do, such as "skip columns that the file does not have". Every result is an
-    /// imperative that follows "; " or ", or " in a message.
+    /// Returns the action to take, such as "skip columns that the file does not have". The text is
+    /// an imperative that can follow "; " or ", or " in a message.
     pub fn action(&self) -> String {
         match self {
             Self::SkipColumns => "skip columns".to_owned(),
@@ -138,8 +139,8 @@ impl fmt::Display for Advice {
 
 /// The error of every fallible function of the crate: what is wrong, where, and what to do next.
 ///
-/// The message names the file, column, samples, byte offset and rule that are known. An `Error` has
-/// the size of a pointer.
+/// `Display` names the file, column, samples, byte offset and rule, if they are known. An `Error`
+/// has the size of a pointer.
 pub struct Error(Box<Details>);
 
 #[derive(Debug)]
@@ -176,8 +177,8 @@ impl Error {
         error
     }
 
-    /// Creates the error for a bug or a hardware fault. The message says which impossible state was
-    /// found.
+    /// Creates the error for a bug or a hardware fault. The message must describe the impossible
+    /// state that was found.
     #[cold]
     pub(crate) fn internal(message: impl fmt::Display) -> Self {
         let message = format!(
@@ -199,8 +200,8 @@ impl Error {
         error
     }
 
-    /// Creates the error for a column whose type this release does not know. The file breaks no
-    /// rule.
+    /// Creates the error for a column whose type this release does not support. The file does not
+    /// break a rule.
     pub(crate) fn too_new_dtype(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::TooNew, message)
     }
@@ -220,8 +221,8 @@ impl Error {
         Self::new(ErrorKind::OverLimit, message)
     }
 
-    /// Returns the error for a wrong argument, for crates that build on this one. The message says
-    /// what was expected and found.
+    /// Returns the error for a wrong argument, for crates that build on this one. The message
+    /// should say what was expected and what was found.
     pub fn bad_argument(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadArgument, message)
     }
@@ -231,13 +232,13 @@ impl Error {
     }
 
     /// Returns the error for values that do not have the column's type, for crates that build on
-    /// this one. The message names both types.
+    /// this one. The message should name both types.
     pub fn wrong_type(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::WrongType, message)
     }
 
-    /// Returns the error for an input that cannot be converted, for input formats that a program
-    /// adds. The message says where and what is wrong.
+    /// Returns the error for an input that cannot be converted, for programs that add an input
+    /// format. The message should say what is wrong, and where.
     #[cfg(feature = "import")]
     pub fn bad_input(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::BadInput, message)
@@ -248,9 +249,10 @@ impl Error {
         Self::new(ErrorKind::Cancelled, "cancelled")
     }
 
-    /// Returns the error for a failed operating-system call, for callers that open files
-    /// themselves. `operation` names it, such as "opening the file". The kind is [`ErrorKind::Io`],
-    /// or [`ErrorKind::Busy`] if the system reports [`io::ErrorKind::WouldBlock`].
+    /// Returns the error for a failed call of the operating system, for callers that open files
+    /// themselves. `operation` names what failed, such as "opening the file". The kind is
+    /// [`ErrorKind::Io`], or [`ErrorKind::Busy`] if the system reports
+    /// [`io::ErrorKind::WouldBlock`].
     pub fn io(operation: &str, source: io::Error) -> Self {
         let kind = if source.kind() == io::ErrorKind::WouldBlock { ErrorKind::Busy } else { ErrorKind::Io };
         Self::new(kind, format!("{operation}: {source}")).with_source(source)
@@ -283,7 +285,7 @@ impl Error {
         self
     }
 
-    /// Adds advice that the error does not have yet.
+    /// Adds the advice that the error does not have yet.
     pub(crate) fn with_advice(mut self, advice: impl IntoIterator<Item = Advice>) -> Self {
         for advice in advice {
             if !self.0.advice.contains(&advice) {
@@ -315,12 +317,12 @@ impl Error {
         self.0.path.as_deref()
     }
 
-    /// Returns the name of the column, if the error concerns one.
+    /// Returns the name of the column, if the error concerns a column.
     pub fn column(&self) -> Option<&str> {
         self.0.column.as_deref()
     }
 
-    /// Returns the range of samples, if the error concerns some.
+    /// Returns the range of samples, if the error concerns certain samples.
     pub fn samples(&self) -> Option<Range<u64>> {
         self.0.samples.clone()
     }
@@ -330,13 +332,14 @@ impl Error {
         self.0.offset
     }
 
-    /// Returns the bare message, without file, column, samples, offset and [advice](Self::advice).
+    /// Returns only the message, without path, column, samples, offset, rule and
+    /// [advice](Self::advice).
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// Returns the options that would make the call succeed. `Display` ends with them, under their
-    /// names in this library.
+    /// Returns the options that would make the call succeed. `Display` lists them at the end, with
+    /// their names in this library.
     pub fn advice(&self) -> &[Advice] {
         &self.0.advice
     }
@@ -356,8 +359,8 @@ pub(crate) fn check_cancelled(flow: ControlFlow<()>) -> Result<()> {
     }
 }
 
-/// Formats a path for a message. Control characters are escaped, so a file name cannot steer a
-/// terminal or forge a line.
+/// Formats a path for a message. Control characters are escaped, so a file name cannot control the
+/// terminal or fake a line of output.
 pub fn display_path(path: &Path) -> impl fmt::Display + '_ {
     EscapedPath(path)
 }

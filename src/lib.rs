@@ -1,17 +1,18 @@
 //! **tensilo** is an embeddable columnar tensor store. One self-describing file holds the tensors,
-//! texts and bytes of a training set. Every byte is covered by a checksum, and any sample is read
-//! by its index at memory speed.
+//! texts and byte strings of a training set. Every byte is covered by a checksum, and any sample
+//! can be read by its index at memory speed.
 //!
-//! * A [`Writer`] takes samples one at a time or in batches, and writes a file front to back. It
-//!   writes to a file that appears only once it is complete ([`AtomicFile`](sink::AtomicFile)), or
-//!   to any other [`Sink`](sink::Sink). [`Writer::append`] continues an existing file.
-//! * A [`Reader`] opens a file in constant time: from memory, from a map, or with positional reads
-//!   ([`Source`](source::Source)).
+//! * A [`Writer`] takes samples one at a time or in batches, and writes a file from front to back.
+//!   The destination is a file that appears only when it is complete
+//!   ([`AtomicFile`](sink::AtomicFile)), or any other [`Sink`](sink::Sink). [`Writer::append`]
+//!   continues an existing file.
+//! * A [`Reader`] opens a file in constant time: from memory, from a memory map, or with positional
+//!   reads ([`Source`](source::Source)).
 //! * [`Column::view`] borrows a sample from the file. A [`Cursor`] reads, gathers and decodes. A
 //!   `ParallelCursor` (feature `rayon`) gathers on several threads.
 //! * [`verify`](verify::verify) checks every byte. [`salvage`](salvage::salvage) reads the intact
 //!   samples of a damaged file.
-//! * `import` and `export` (features `arrow`, `parquet`) convert from and to Apache Arrow and
+//! * `import` and `export` (features `arrow` and `parquet`) convert from and to Apache Arrow and
 //!   Parquet. `import` (feature `import`) also converts tensilo files.
 //!
 //! `format-spec/SPEC.md` and the documents that it lists define the file format; this crate
@@ -40,11 +41,12 @@
 //!
 //! # Modules
 //!
-//! The root has the types that most programs name. The rest is in modules: [`source`] and [`sink`]
-//! for the bytes of a file, [`verify`], [`salvage`] and [`explain`] for examining files, [`facts`]
-//! for what files state about themselves, [`stages`] for reading in three stages, [`error`] for the
-//! advice of errors, [`limits`] for the limits of the format, `import` and `export` for other
-//! formats.
+//! The root has the types that most programs use. The other items are in modules. [`source`] and
+//! [`sink`] read and write the bytes of a file. [`verify`], [`salvage`] and [`explain`] examine
+//! files, and [`facts`] has the facts that files state about themselves. [`stages`] reads in three
+//! stages. [`nested`] has lists and structs. [`search`] restricts what encoders try. [`error`] has
+//! the advice of errors, and [`limits`] the limits of the format. `import` and `export` convert
+//! other formats.
 //!
 //! # Layers
 //!
@@ -73,23 +75,23 @@
 //! | `arrow` | no | `import` and `export` for Arrow; implies `import` |
 //! | `parquet` | no | the same for Parquet; implies `arrow` |
 //!
-//! If a file needs a feature that this build lacks, opening it fails, and the error names the
-//! feature.
+//! If a file needs a feature that this build lacks, the file cannot be opened, and the error names
+//! the feature.
 //!
 //! # Debug builds
 //!
-//! Without optimization this crate is 40 to 275 times slower. For debug builds of your program, set
-//! `[profile.dev.package.tensilo] opt-level = 3` in its `Cargo.toml`, and the same for `crc32fast`,
-//! `half`, `bytemuck` and `zstd-sys`.
+//! Without optimization, this crate is 40 to 275 times slower. For debug builds of your program,
+//! set `[profile.dev.package.tensilo] opt-level = 3` in the `Cargo.toml` of the program. Set the
+//! same for `crc32fast`, `half`, `bytemuck` and `zstd-sys`.
 //!
 //! # Platforms
 //!
-//! The minimum supported Rust version is 1.89. `docs/src/promises.md` lists the tested platforms
-//! and what later releases keep.
+//! The minimum supported Rust version is 1.89. `docs/src/promises.md` lists the tested platforms,
+//! and what later releases will not change.
 //!
 //! # Panics
 //!
-//! No function of this crate panics, on any input.
+//! No function of this crate panics, whatever the input.
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![deny(missing_docs, unsafe_code, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used)]
@@ -105,12 +107,12 @@ pub mod export;
 mod format;
 #[cfg(feature = "import")]
 pub mod import;
-#[allow(unsafe_code, reason = "SIMD: calls of target features and vector loads, each with its argument")]
+#[allow(unsafe_code, reason = "SIMD: functions with target features, and vector loads; each has its safety argument")]
 mod kernel;
 pub mod limits;
 mod logical;
 #[cfg(feature = "mmap")]
-#[allow(unsafe_code, reason = "a mapped file can change under the reader: the caller promises that it does not")]
+#[allow(unsafe_code, reason = "a mapped file can change while it is read; the caller promises that it does not")]
 mod mmap;
 mod names;
 mod open;
@@ -120,7 +122,8 @@ mod threads;
 mod value;
 mod write;
 
-/// Restricts what encoders may use, to measure what each technique saves and what a choice misses.
+/// Restricts which techniques encoders may use. This shows how much each technique saves, and how
+/// much an encoder misses because it does not try all combinations.
 pub mod search {
     pub use crate::codec::{Search, Technique};
 }
@@ -142,7 +145,8 @@ pub use value::Value;
 pub use write::{Summary, Writer, WriterOptions};
 
 pub mod source {
-    //! Sources of bytes to read from: memory, maps, files, and implementations of [`Source`].
+    //! Sources of bytes to read from: memory, memory maps, files, and other implementations of
+    //! [`Source`].
 
     #[cfg(feature = "mmap")]
     pub use crate::mmap::MappedFile;
@@ -156,15 +160,15 @@ pub mod source {
 }
 
 pub mod sink {
-    //! Destinations to write to: files that appear when they are complete, streams, and
+    //! Destinations to write to: files that appear when they are complete, streams, and other
     //! implementations of [`Sink`].
 
     pub use crate::write::{AppendFile, AtomicFile, Sink, Stream};
 }
 
 pub mod nested {
-    //! Lists: the samples of nested columns, one by one and in batches. Structs: which columns are
-    //! the fields of a struct.
+    //! Lists: the samples of nested columns, individually and in batches. Structs: the columns that
+    //! are the fields of a struct.
     //!
     //! [`ColumnSchema::list`](crate::ColumnSchema::list) declares a column of lists, and
     //! [`ColumnBatch::in_lists`](crate::ColumnBatch::in_lists) pushes them.
@@ -175,20 +179,20 @@ pub mod nested {
 }
 
 pub mod verify {
-    //! Checks of a whole file: every byte, and optionally every value.
+    //! Checks a whole file: every byte, and optionally every value.
 
-    pub use crate::read::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};
+    pub use crate::read::{FileState, Finding, FindingKind, VerifyOptions, VerifyReport, verify};
 }
 
 pub mod salvage {
-    //! Reading the intact samples of a damaged file.
+    //! Reads the intact samples of a damaged file.
 
     pub use crate::read::{Losses, LostSamples, OnLoss, SalvageOptions, Salvaged, all_lost, salvage};
     pub use crate::rewrite::{RewriteOptions, UNCONFIRMED};
 }
 
 pub mod explain {
-    //! Explanations of stored chunks: what they consist of, and how large they would be in other
+    //! Explains stored chunks: what they consist of, and how large they would be with other
     //! encodings.
 
     pub use crate::codec::{Choice, Section, Trial};

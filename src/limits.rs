@@ -1,18 +1,18 @@
 //! The limits of chapter 8 of the format specification. Writers and readers enforce the same
-//! limits. If only readers did, writers could make files that no reader opens; if only writers did,
-//! readers would not be protected.
+//! limits. If only readers did, writers could make files that no reader opens. If only writers did,
+//! readers would not be protected against malformed files.
 
 /// The maximum number of columns in a file.
 pub const COLUMNS: usize = 65_536;
 /// The maximum size of a column name in bytes.
 pub const NAME_BYTES: usize = 1_024;
-/// The maximum number of dimensions of an item, which is a sample or a member of a list of the last
-/// level.
+/// The maximum number of dimensions of an item. An item is a sample, or a member of an innermost
+/// list.
 pub const RANK: usize = 16;
 /// The maximum number of levels of lists in a nested column.
 pub const LEVELS: usize = 16;
-/// The maximum number of names in a path that is followed, which is the depth of structs. Deeper
-/// structs would take too much stack.
+/// The maximum number of names in a path, and therefore the maximum depth of structs. Longer paths
+/// are not followed, because deeper structs would take too much stack.
 pub const PATH_NAMES: usize = 128;
 /// The maximum extent in a shape.
 pub const EXTENT: u32 = u32::MAX - 1;
@@ -31,14 +31,15 @@ pub const CHUNK_SAMPLES: u32 = 1 << 24;
 pub const CHUNK_BYTES: u32 = u32::MAX - 0xFFFF;
 /// The maximum decoded size, in bytes, of a chunk that holds more than one sample.
 pub const SHARED_CHUNK_BYTES: u32 = 64 << 20;
-/// The maximum decoded size, in bytes, of the validity and shape of a chunk of a nested column,
-/// that is, of the lengths and nulls of its lists and items. Applies to chunks of one sample too,
-/// so it bounds what a list can contain: 16,777,215 texts without nulls, for example.
+/// The maximum decoded size, in bytes, of the validity and shape of a chunk of a nested column.
+/// These parts have the lengths and nulls of its lists and items. The limit also applies to a chunk
+/// of one sample, so it limits what a list can contain: 16,777,215 texts without nulls, for
+/// example.
 pub const VALIDITY_AND_SHAPE_BYTES: u32 = 64 << 20;
-/// The maximum number of items in a chunk of a nested column, if they have a fixed shape without
-/// elements. Applies to chunks of one sample too.
+/// The maximum number of items in a chunk of a nested column, if the items have a fixed shape
+/// without elements. The limit also applies to a chunk of one sample.
 pub const EMPTY_ITEMS: u32 = 1 << 24;
-/// The maximum number of elements in a block of a chunk, or of bytes in a block of text or bytes.
+/// The maximum number of elements in a block, or of bytes if the block has texts or byte strings.
 pub const BLOCK_ELEMENTS: usize = 65_535;
 /// The maximum size of a table's body in bytes.
 pub const TABLE_BYTES: u32 = 16 << 20;

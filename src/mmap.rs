@@ -1,13 +1,13 @@
 //! Files as memory maps.
 //!
-//! A map lends samples without a copy. But if any process changes the file, it changes the bytes
-//! behind the references that were lent, which is undefined behavior, and truncation kills the
-//! reader. Rust has no safe way to rule that out. So the functions that map are `unsafe`, and the
-//! caller promises that the mapped bytes do not change.
+//! A map lends samples without a copy. If any process changes the file, however, the bytes behind
+//! the lent references change, which is undefined behavior. If a process truncates the file, the
+//! reader is killed. Rust has no safe way to rule this out. The functions that map files are
+//! therefore `unsafe`: the caller promises that the mapped bytes do not change.
 //!
-//! The promise is easy to keep for files of this crate: new files appear complete, by rename, and
-//! appends write only after the last commit. A reader therefore maps the file only up to the end of
-//! its last commit, and the file can be appended to while it is mapped.
+//! The promise is easy to keep for files that this crate writes: a new file is complete when it
+//! gets its name, and appends write only after the last commit. A reader maps the file only up to
+//! the end of the last commit, so the file can be appended to while it is mapped.
 
 use crate::bytes::le::u64_of;
 use crate::open::{FileIdentity, InMemory, PositionedFile, Source};
@@ -31,17 +31,18 @@ impl MappedFile {
     ///
     /// # Safety
     ///
-    /// As long as the map lives, no process may change or truncate the file. Otherwise the bytes
-    /// seen through the map change under references to them, which is undefined behavior, and
-    /// access to a page beyond the new end kills the process (`SIGBUS`). Files that are complete
-    /// and only ever replaced by renaming, as this crate does, are safe to map. On network file
-    /// systems use [`PositionedFile`].
+    /// As long as the map lives, no process may change or truncate the file. Otherwise, the bytes
+    /// of the map change while there are references to them, which is undefined behavior. An access
+    /// to a page beyond the new end kills the process (`SIGBUS`). A file is safe to map if it is
+    /// complete and is only ever replaced by a rename, as this crate does. On network file systems,
+    /// use [`PositionedFile`].
     ///
-    /// This maps the whole file, including the bytes of an append that has not committed, which are
-    /// cut off if it fails. Use [`Reader::map`] for a file that may be appended to.
+    /// This function maps the whole file, including the bytes of an append that has not yet
+    /// committed. If that append fails, it truncates the file. Use [`Reader::map`] for a file that
+    /// can be appended to.
     pub unsafe fn open(path: impl AsRef<Path>) -> Result<Self> {
         let file = PositionedFile::open(&path)?;
-        // SAFETY: the caller promises that the file does not change, see above.
+        // SAFETY: the caller promises that the file does not change (see `# Safety`).
         unsafe { Self::of(&file, file.byte_count()) }.map_err(|error| error.with_path(path.as_ref()))
     }
 
@@ -49,7 +50,7 @@ impl MappedFile {
     ///
     /// # Safety
     ///
-    /// The same as for [`MappedFile::open`], except that only these bytes must stay unchanged.
+    /// The same as for [`MappedFile::open`], except that only these bytes must not change.
     unsafe fn of(file: &PositionedFile, bytes: u64) -> Result<Self> {
         let mut options = MmapOptions::new();
         if let Ok(length) = usize::try_from(bytes) {
@@ -65,18 +66,18 @@ impl MappedFile {
 impl OpenOptions {
     /// Opens a file as a memory map. Samples of raw chunks can be viewed without a copy.
     ///
-    /// The file header and the footer are read with positional reads. This costs less than the page
-    /// faults of touching them in the map, whatever the size of the file.
+    /// The file header and the footer are read with positional reads. For a file of any size, this
+    /// costs less than the page faults that reading them through the map would cause.
     ///
-    /// The map ends at the end of the last commit. An append writes after it and, if it fails, cuts
-    /// the file back to that length, so files can be appended to while they are mapped. (Windows
-    /// cannot cut off a mapped file: the bytes of a failed append stay there, and the next append
-    /// fails until the map is gone.)
+    /// The map ends at the end of the last commit. An append writes after that point. If it fails,
+    /// it truncates the file to its previous length. Files can therefore be appended to while they
+    /// are mapped. (Windows cannot truncate a mapped file: the bytes of a failed append remain, and
+    /// the next append fails as long as the map exists.)
     ///
     /// # Safety
     ///
-    /// As long as the reader lives, no process may change or cut off the bytes up to the last
-    /// commit, see [`MappedFile::open`]. Appends of this crate do neither.
+    /// As long as the reader lives, no process may change or remove the bytes up to the end of the
+    /// last commit, see [`MappedFile::open`]. Appends by this crate do neither.
     pub unsafe fn map_file(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         let file = Arc::new(PositionedFile::open(path)?);
@@ -91,16 +92,16 @@ impl Reader {
     ///
     /// # Safety
     ///
-    /// As long as the reader lives, no process may change or cut off the bytes up to the last
-    /// commit, see [`OpenOptions::map_file`].
+    /// As long as the reader lives, no process may change or remove the bytes up to the end of the
+    /// last commit, see [`OpenOptions::map_file`].
     pub unsafe fn map(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller makes the same promise.
         unsafe { OpenOptions::new().map_file(path) }
     }
 }
 
-/// Advises random access, because the kernel's read-around would fetch many times the requested
-/// bytes.
+/// Advises the kernel of random access. Otherwise, its read-around would fetch many times more
+/// bytes than requested.
 #[cfg(unix)]
 fn advise_random(map: &Mmap) {
     // only a hint: reading works without it

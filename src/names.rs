@@ -1,8 +1,9 @@
 //! Parses text that people type: names of types and columns, and byte counts.
 //!
-//! An error about an unknown column suggests the most similar name by edit distance, ignoring case,
-//! and lists the first few. The names come from a file that may be hostile and have many long ones.
-//! So only short names among the first ones are compared, and all names are escaped.
+//! An error about an unknown column lists the first few names. It also suggests the most similar
+//! name, by edit distance without regard to case. The names come from a file, which can be hostile
+//! and have many long names. Only short names among the first names are therefore compared, and all
+//! names in a message are escaped.
 
 use crate::Error;
 use crate::element::dtype::DType;
@@ -10,9 +11,9 @@ use std::str::FromStr;
 
 /// The maximum number of names in a message.
 const MAX_LISTED: usize = 20;
-/// The maximum number of names that are compared, and of characters in one: a file may have many
-/// long names.
+/// The maximum number of names that are compared.
 const MAX_COMPARED: usize = 10_000;
+/// The maximum number of characters in a name that is compared.
 const MAX_CHARS: usize = 64;
 
 /// Parses a [name](DType::name), such as `"bf16"`. For any other text, fails and lists the valid
@@ -23,14 +24,15 @@ impl FromStr for DType {
     fn from_str(name: &str) -> Result<Self, Error> {
         let found = Self::ALL.into_iter().find(|dtype| dtype.name() == name);
         found.ok_or_else(|| {
-            Error::bad_argument(format!("unknown type {name:?}; types are {}", Self::ALL.map(Self::name).join(", ")))
+            Error::bad_argument(format!("unknown type {name:?}; valid types: {}", Self::ALL.map(Self::name).join(", ")))
         })
     }
 }
 
 impl Error {
-    /// Returns the error for a column name that is not one of `available`, for crates that build on
-    /// this one. It suggests the most similar name and lists the first ones.
+    /// Returns the error for a column name that is not one of `available`. It suggests the most
+    /// similar name and lists the first names. This function is for crates that build on this
+    /// crate.
     pub fn unknown_column<'a>(name: &str, available: impl Iterator<Item = &'a str> + Clone) -> Self {
         let similar = nearest(name, available.clone());
         let similar = similar.map_or(String::new(), |similar| format!("; the most similar is {similar:?}"));
@@ -56,7 +58,7 @@ fn nearest<'a>(name: &str, available: impl Iterator<Item = &'a str>) -> Option<&
 }
 
 /// Returns the Levenshtein distance, ignoring case: the number of characters to insert, delete or
-/// replace. Returns 1 if `other` is a field of this name in a struct.
+/// replace. Returns 1 if `other` is a field with this name in a struct.
 fn distance(name: &[char], other: &str) -> usize {
     let other: Vec<char> = other.to_lowercase().chars().collect();
     if other.strip_suffix(name).is_some_and(|before| before.last() == Some(&'.')) {
@@ -80,8 +82,9 @@ fn distance(name: &[char], other: &str) -> usize {
     distances.last().copied().unwrap_or(0)
 }
 
-/// Parses a byte count: `65536`, `64KiB`, `1 MiB`, `200GiB`, `2TiB`. Units are powers of 1,024, in
-/// upper or lower case. Returns `None` for any other text, and for more than `u64::MAX` bytes.
+/// Parses a byte count: `65536`, `64KiB`, `1 MiB`, `200GiB`, `2TiB`. Units are powers of 1,024, and
+/// can be in upper or lower case. Returns `None` for any other text, and for more than `u64::MAX`
+/// bytes.
 ///
 /// ```
 /// assert_eq!(tensilo::parse_byte_count("64KiB"), Some(65_536));

@@ -2,15 +2,16 @@
 //!
 //! Intact chunks and tables are copied in stored form, without decoding. A chunk is decoded and
 //! encoded again only if some of its samples are lost or left out, or if its column has lost a
-//! table. By default samples keep their indices, and what a column has lost becomes null in it.
-//! With [`RewriteOptions::drop_lost`], each sample that any column has lost is left out, and the
-//! samples after it move up.
+//! table. By default, samples keep their indices, and a sample that a column has lost becomes null
+//! in that column. With [`RewriteOptions::drop_lost`], each sample that any column has lost is left
+//! out, and the samples after it move up.
 //!
-//! The chunks of all columns are merged by their first samples, which is the order in which a
-//! writer would have written them.
+//! The chunks of all columns are merged in the order of their first samples, as a writer would have
+//! written them.
 //!
-//! Salvage may find intact chunks that nothing in the damaged file confirms as its own. The
-//! metadata of the new file lists their samples under [`UNCONFIRMED`], as far as there is room.
+//! Salvage can find intact chunks without any evidence that they belong to the damaged file. The
+//! metadata of the new file lists the samples of these chunks under [`UNCONFIRMED`], as far as
+//! there is room.
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -26,8 +27,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 use std::ops::{ControlFlow, Range};
 
-/// The metadata key under which [`Salvaged::write_to`] lists the samples of a column that nothing
-/// confirmed, such as `0..100, 200..300`. See [`Salvaged::unconfirmed`].
+/// The metadata key under which [`Salvaged::write_to`] lists the unconfirmed samples of a column,
+/// such as `0..100, 200..300`. See [`Salvaged::unconfirmed`].
 pub const UNCONFIRMED: &str = "tensilo.unconfirmed";
 
 /// The options of [`Salvaged::write_to`].
@@ -45,15 +46,15 @@ impl<'a> RewriteOptions<'a> {
     }
 
     /// Sets whether to leave out every sample that any column has lost (default: no). The samples
-    /// after it then get smaller indices. By default all samples keep their indices, and a lost
-    /// sample becomes null in the columns that have lost it, even if these were not nullable.
+    /// after it then get smaller indices. By default, all samples keep their indices, and a lost
+    /// sample becomes null in the columns that have lost it. These columns become nullable.
     pub fn drop_lost(mut self, drop_lost: bool) -> Self {
         self.drop_lost = drop_lost;
         self
     }
 
     /// Sets a function that is called from time to time with the number of samples processed so
-    /// far. If it breaks, the call fails with an error of kind
+    /// far. If it returns [`ControlFlow::Break`], the call fails with an error of kind
     /// [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
@@ -64,17 +65,17 @@ impl<'a> RewriteOptions<'a> {
 impl Salvaged {
     /// Writes the intact samples to a file with the same columns, metadata and cast facts.
     ///
-    /// Chunks and tables are copied in stored form, checked but not decoded. Only three things are
-    /// encoded, with the options of `writer`: chunks with samples that are lost or left out, chunks
+    /// Chunks and tables are copied in stored form, checked but not decoded. Only the following are
+    /// encoded, with the options in `writer`: chunks with samples that are lost or left out, chunks
     /// of a column that has lost a table, and nulls for lost samples. If these options set neither
-    /// [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id is derived from the id of
-    /// the damaged file.
+    /// [`WriterOptions::file_id`] nor [`WriterOptions::origin`], the id of the new file is derived
+    /// from the id of the damaged file.
     ///
-    /// If nothing confirms some samples of a column, its metadata lists them under [`UNCONFIRMED`],
-    /// by their indices in the new file. If there are too many ranges, the last one covers other
-    /// samples as well. Ranges in the metadata of the damaged file are kept. If the schema does not
-    /// even have room for one range per column, the new file has no such metadata, and
-    /// [`Salvaged::unconfirmed`] is the only report.
+    /// If a column has unconfirmed samples, its metadata lists them under [`UNCONFIRMED`], by their
+    /// indices in the new file. If there are too many ranges, the last one also covers samples that
+    /// are confirmed. Ranges that the metadata of the damaged file already lists are kept. If the
+    /// schema does not have room for even one range per column, the new file has no such metadata,
+    /// and only [`Salvaged::unconfirmed`] reports these samples.
     ///
     /// Fails if `sink` writes to the damaged file itself.
     ///
@@ -135,14 +136,14 @@ impl Salvaged {
     }
 }
 
-/// The maximum size of metadata about unconfirmed samples in bytes, over all columns. Each column
-/// has at least one range.
+/// The maximum size, in bytes, of the metadata about unconfirmed samples in all columns together. A
+/// column can always list one range.
 const RANGES_BYTES: usize = 1 << 20;
-/// The maximum size of one range in bytes.
+/// The maximum size, in bytes, of the text of one range and its separator.
 const RANGE_BYTES: usize = 44;
 
 /// Returns ranges as text; `None` if there are none. If there are more than `max_count`, the last
-/// one covers the rest.
+/// one in the text extends to the end of the last range.
 fn ranges_text(ranges: Vec<Range<u64>>, max_count: usize) -> Option<String> {
     let samples = LostSamples::of_ranges(u64::MAX, ranges);
     let (first, rest) = samples.ranges().split_at_checked(max_count).unwrap_or((samples.ranges(), &[]));
@@ -155,7 +156,7 @@ fn ranges_text(ranges: Vec<Range<u64>>, max_count: usize) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Parses the text of [`ranges_text`]. Ignores anything that is not a range.
+/// Parses a text that [`ranges_text`] has returned. Ignores anything that is not a range.
 fn parse_ranges(text: &str) -> impl Iterator<Item = Range<u64>> {
     let parse = |range: &str| {
         let (start, end) = range.trim().split_once("..")?;
@@ -170,10 +171,10 @@ struct SampleRun {
     chunk: Option<u64>,
 }
 
-/// The runs of all columns, ordered by first sample, as a writer writes them.
+/// The runs of all columns in the order of their first samples, as a writer writes them.
 struct SampleRuns {
     columns: Vec<ColumnRuns>,
-    /// The next sample and the number of each column that has runs left.
+    /// For each column that has runs left: the first sample of its next run, and its number.
     next: BinaryHeap<Reverse<(u64, usize)>>,
 }
 
@@ -228,11 +229,12 @@ struct Rewrite<'a, K: Sink> {
     output: ChunkWriter<K>,
     /// The lost samples of each column.
     losses: &'a Losses,
-    /// The samples to leave out: all gaps between chunks, or none if gaps become nulls.
+    /// The samples to leave out: all samples that any column has lost, or none if lost samples
+    /// become nulls.
     left_out: LostSamples,
-    /// The maximum decoded size of a chunk of nulls in bytes.
+    /// The maximum decoded size of a chunk of nulls, in bytes.
     null_bytes: usize,
-    /// Columns that have lost a table, so their chunks must be encoded again.
+    /// The columns that have lost a table, so their chunks must be encoded again.
     without_tables: BTreeSet<usize>,
     scratch: ChunkScratch,
 }
@@ -257,7 +259,7 @@ impl<K: Sink> Rewrite<'_, K> {
         Ok(())
     }
 
-    /// Copies a chunk, or encodes what is left of it.
+    /// Copies a chunk, or encodes its remaining samples again.
     fn chunk(&mut self, chunk: u64, samples: &Range<u64>, column: &Column) -> Result<()> {
         let first_sample = self.left_out.intact_before(samples.start);
         let lost = self.losses.columns.get(column.number()).map(|(_, lost)| lost);
@@ -304,7 +306,8 @@ impl<K: Sink> Rewrite<'_, K> {
     }
 }
 
-/// Returns zeros. Fails if memory runs out: a null of a large fixed shape can be huge.
+/// Returns `count` zeros. Fails if memory runs out, because a null of a large fixed shape can be
+/// huge.
 fn zeros(count: usize) -> Result<Vec<u8>> {
     let mut zeros = Vec::new();
     memory::resize(&mut zeros, count, 0)?;

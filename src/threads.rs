@@ -1,12 +1,12 @@
-//! Scoped threads for divided work.
+//! Divides work among scoped threads.
 
 use std::thread;
 
 /// Runs the first item of `work` on this thread and each other item on its own thread, and waits
 /// for all of them.
 ///
-/// If a thread cannot be started, fewer run. Workers take tasks until none are left, so one is
-/// enough.
+/// If a thread cannot be started, the remaining items do not run. Callers pass workers that take
+/// tasks until none are left, so one worker is enough.
 pub(crate) fn run(work: impl IntoIterator<Item: FnOnce() + Send>) {
     thread::scope(|scope| {
         let mut work = work.into_iter();

@@ -1,9 +1,10 @@
 //! A single value for a writer: one sample of one column.
 //!
 //! A [`Value`] borrows elements, or owns them if they are made on the fly (scalars, texts, lists).
-//! It knows its element type but not the column's shape, so extents are stated only if more than
-//! one varies. A list contains values, to any depth. A writer turns a sample of values into batches
-//! of one sample (`write/sample.rs`).
+//! It has an element type, but not the shape of its column. If more than one extent varies, the
+//! caller states the varying extents; otherwise they follow from the number of elements. A list
+//! contains values, which can be lists. A writer turns the values of a sample into batches of one
+//! sample (`write/sample.rs`).
 
 use crate::DType;
 use crate::bytes::pod::{self, Element};
@@ -12,8 +13,8 @@ use std::ops::Deref;
 
 /// One sample of one column, for [`Writer::push`](crate::Writer::push).
 ///
-/// The functions borrow the elements. `From` takes a scalar, an owned text, tensor or list, or an
-/// `Option` of any of them, where `None` is null:
+/// The constructors borrow the elements. `From` takes a scalar, a text, or an owned tensor or list.
+/// It also takes an `Option` of any of these, where `None` is null:
 ///
 /// ```
 /// use tensilo::Value;
@@ -42,7 +43,7 @@ pub(crate) struct OneSample<'a> {
     pub extents: Option<&'a [u32]>,
 }
 
-/// The members of a list. A `Cow` would make the lifetime of [`Value`] invariant.
+/// The members of a list. A `Cow` would make [`Value`] invariant in its lifetime.
 #[derive(Clone, Debug)]
 pub(crate) enum Entries<'a> {
     Borrowed(&'a [Value<'a>]),
@@ -64,7 +65,7 @@ impl<'a> Value<'a> {
     /// Null, as a sample or as a list or item of a nested column.
     pub const NULL: Self = Self(ValueContent::Null);
 
-    /// Returns a tensor with at most one varying extent. Elements are in row-major order.
+    /// Returns a tensor with at most one varying extent. The elements are in row-major order.
     pub fn tensor<T: Element>(elements: &'a [T]) -> Self {
         Self::one(T::DTYPE, pod::as_bytes(elements), None)
     }
@@ -74,7 +75,7 @@ impl<'a> Value<'a> {
         Self::one(T::DTYPE, pod::as_bytes(elements), Some(extents))
     }
 
-    /// Returns a text.
+    /// Returns a text value.
     pub fn text(text: &'a str) -> Self {
         Self::one(DType::Utf8, text.as_bytes(), None)
     }
@@ -84,11 +85,11 @@ impl<'a> Value<'a> {
         Self::one(DType::Bytes, bytes, None)
     }
 
-    /// Returns a list of a nested column. `entries` are its items, or lists of the next level.
+    /// Returns a list for a nested column. `entries` are its items, or its lists of the next level.
     ///
     /// [`Writer::push`](crate::Writer::push) fails if the column has a different number of levels,
-    /// if its items have a different type or shape, or if it does not allow a null. A list has at
-    /// most 2^32 - 1 members, and a sample must fit in one chunk: see
+    /// if its items have a different type or shape, or if the list contains a null that the column
+    /// does not allow. A list has at most 2^32 - 1 members, and a sample must fit in one chunk: see
     /// [`VALIDITY_AND_SHAPE_BYTES`](crate::limits::VALIDITY_AND_SHAPE_BYTES),
     /// [`EMPTY_ITEMS`](crate::limits::EMPTY_ITEMS) and [`CHUNK_BYTES`](crate::limits::CHUNK_BYTES).
     ///
@@ -117,14 +118,14 @@ impl<'a> Value<'a> {
     }
 }
 
-/// A scalar.
+/// Converts a scalar.
 impl<T: Element> From<T> for Value<'_> {
     fn from(element: T) -> Self {
         Self::one(T::DTYPE, pod::as_bytes(&[element]).to_vec(), None)
     }
 }
 
-/// A [tensor](Value::tensor).
+/// Converts a vector of elements to a [tensor](Value::tensor).
 impl<T: Element> From<Vec<T>> for Value<'_> {
     fn from(elements: Vec<T>) -> Self {
         Self::one(T::DTYPE, pod::as_bytes(&elements).to_vec(), None)
@@ -143,14 +144,14 @@ impl From<String> for Value<'_> {
     }
 }
 
-/// A [list](Value::list).
+/// Converts a vector of values to a [list](Value::list).
 impl<'a> From<Vec<Self>> for Value<'a> {
     fn from(entries: Vec<Self>) -> Self {
         Self(ValueContent::List(Entries::Owned(entries)))
     }
 }
 
-/// A value, or [`Value::NULL`].
+/// Converts `None` to [`Value::NULL`].
 impl<'a, V: Into<Self>> From<Option<V>> for Value<'a> {
     fn from(value: Option<V>) -> Self {
         value.map_or(Self::NULL, Into::into)

@@ -318,11 +318,11 @@ impl<'a> Parts<'a> {
             result.ok().map(|()| buffer.bytes().to_vec())
         });
         if self.verified {
-            let damages = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap().damages;
+            let findings = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap().findings;
             // damage elsewhere would mean that the file was built wrong, and tests nothing
             let of_encoding = |rule: &str| rule.starts_with("R-5.");
-            assert!(damages.iter().all(|damage| damage.error.rule().is_some_and(of_encoding)), "{damages:?}");
-            assert_eq!(expected.iter().all(Option::is_some), damages.is_empty(), "{damages:?}");
+            assert!(findings.iter().all(|damage| damage.error.rule().is_some_and(of_encoding)), "{findings:?}");
+            assert_eq!(expected.iter().all(Option::is_some), findings.is_empty(), "{findings:?}");
         }
         if self.are_in_blocks() {
             blocked::check(self, &file, &expected, dice);

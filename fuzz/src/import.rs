@@ -58,8 +58,8 @@ fn run(file: &[u8], options: ConvertOptions) {
         Ok(samples) => {
             let reader = Reader::from_bytes(fs::read(&output).unwrap()).unwrap();
             assert_eq!(reader.sample_count(), samples);
-            let damages = reader.verify(VerifyOptions::new().decode(true)).unwrap().damages;
-            assert!(damages.is_empty(), "{damages:?}");
+            let findings = reader.verify(VerifyOptions::new().decode(true)).unwrap().findings;
+            assert!(findings.is_empty(), "{findings:?}");
         }
         Err(_) => assert!(!output.exists(), "an output despite an error"),
     }

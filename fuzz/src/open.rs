@@ -32,7 +32,7 @@ pub fn run(file: &[u8]) {
         options.open(Positional(file.to_vec())).and_then(|reader| walk(&reader, is_small, salt))
     };
     // the block indexes of larger chunks were not verified
-    if is_small && verified.is_ok_and(|report| report.damages.is_empty()) {
+    if is_small && verified.is_ok_and(|report| report.findings.is_empty()) {
         walked.expect("what verifies can be read");
     }
 }

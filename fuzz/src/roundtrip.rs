@@ -21,7 +21,7 @@ fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
         0 => check_again(case, &file, u)?,
         1 => {
             let report = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap();
-            assert!(report.damages.is_empty(), "{:?}", report.damages);
+            assert!(report.findings.is_empty(), "{:?}", report.findings);
         }
         _ => {}
     }

@@ -68,7 +68,7 @@ fn damage_blocks(file: &mut [u8], salt: usize) {
 
 fn is_whole(file: &[u8]) -> bool {
     let report = verify(&InMemory(file), VerifyOptions::new().decode(true));
-    report.is_ok_and(|report| report.damages.is_empty())
+    report.is_ok_and(|report| report.findings.is_empty())
 }
 
 /// Reads all samples that are not lost.

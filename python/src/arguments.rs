@@ -1,10 +1,10 @@
 //! Argument types shared by several functions.
 //!
-//! Each type accepts every spelling a Python caller may use (a dict or another mapping, `"1GiB"` or
-//! a number, `"auto"` or a number), and its error says what to pass instead. PyO3's own conversions
+//! Each type accepts every form that a Python caller may use: a dict or another mapping, `"1GiB"`
+//! or a number, `"auto"` or a number. Its error says what to pass instead. The conversions of PyO3
 //! would report Rust types.
 //!
-//! Nothing here knows what an argument is for; writer options are in `write/options.rs`.
+//! Nothing here depends on what an argument is for; writer options are in `write/options.rs`.
 
 use crate::array::dtype::DTypeArgument;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
@@ -96,7 +96,7 @@ impl Threads {
     }
 }
 
-/// A padding value: a number that an `f64` holds exactly.
+/// A padding value: a number that an `f64` represents exactly.
 pub struct PaddingValue(pub f64);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PaddingValue {
@@ -106,7 +106,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingValue {
         let value: f64 = object.extract()?;
         if object.is_instance_of::<PyInt>() && !object.eq(value)? {
             return Err(PyValueError::new_err(format!(
-                "padding value {} is beyond 2^53 and has no exact float",
+                "padding value {} is beyond 2^53 and has no exact float value",
                 object.repr()?
             )));
         }
@@ -121,7 +121,7 @@ pub fn members<'py>(dict: &Dict<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>
 }
 
 /// Parses a dict from column names to dtypes.
-pub fn dtypes(casts: Option<&Dict<'_>>) -> PyResult<Vec<(String, DType)>> {
+pub fn casts(casts: Option<&Dict<'_>>) -> PyResult<Vec<(String, DType)>> {
     let Some(casts) = casts else { return Ok(Vec::new()) };
     members(casts)?.into_iter().map(|(name, dtype)| Ok((name, dtype.extract::<DTypeArgument>()?.0))).collect()
 }

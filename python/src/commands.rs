@@ -1,9 +1,9 @@
 //! CLI commands as functions: `verify`, `inspect`, `salvage`, `draw_layout`, and the CLI itself.
 //!
-//! Commands run in this process, not in a subprocess whose output is parsed: a report becomes a
-//! dict, an error becomes an exception, and Ctrl-C ends the command as it ends all long work of the
-//! package. `verify` calls the library and returns a dict per file; the others call
-//! [`tensilo_cli::embed`].
+//! Commands run in this process, not in a subprocess whose output would have to be parsed. So a
+//! report becomes a dict, an error becomes an exception, and Ctrl-C ends a command as it ends all
+//! other long work of the package. `verify` calls the library and returns a dict per file; the
+//! other commands call [`tensilo_cli::embed`].
 
 use crate::arguments::{Natural, Threads};
 use crate::dataset::source::is_pattern;
@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tensilo::facts::RegionKind;
-use tensilo::verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};
+use tensilo::verify::{FileState, Finding, FindingKind, VerifyOptions, VerifyReport, verify};
 use tensilo_cli::embed;
 use tensilo_data::{DataError, Dataset};
 use tensilo_object::{Address, source_at};
@@ -53,7 +53,7 @@ pub fn _draw_layout(py: Python<'_>, path: PathBuf, width: Natural<u32>, verify: 
         embed::draw_layout(&path, width.0, verify, &mut update)
     });
     if drawn.is_err() {
-        progress.cancel(); // after Ctrl-C, the thread must end by itself
+        progress.cancel(); // after Ctrl-C, the thread is still running
     }
     drawn
 }
@@ -86,7 +86,7 @@ fn object<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
 /// The result of verifying one file.
 struct FileReport {
     path: PathBuf,
-    /// A report, or why the file does not belong to the dataset.
+    /// The report, or why the file cannot be opened or does not belong to the dataset.
     found: Result<VerifyReport, String>,
 }
 
@@ -148,10 +148,10 @@ pub fn _verify(
     PyList::new(py, reports)
 }
 
-/// Drops the findings that do not matter in a dataset: it never reads the bytes that an interrupted
-/// writer left after the last commit.
+/// Keeps only the findings that affect a dataset. A dataset never reads the bytes that an
+/// interrupted writer left after the last commit, so findings about these bytes are dropped.
 fn only_damaged(mut report: VerifyReport) -> VerifyReport {
-    report.damages.retain(|damage| damage.kind == DamageKind::Damaged);
+    report.findings.retain(|finding| finding.kind == FindingKind::Damaged);
     report
 }
 
@@ -166,23 +166,24 @@ fn file_dict<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyD
     dict.set_item("state", report.map_or(FileState::Damaged, VerifyReport::state).name())?;
     dict.set_item("bytes", report.map(|report| report.file_bytes))?;
     dict.set_item("samples", report.and_then(|report| report.sample_count))?;
-    let damages = report.map_or(&[][..], |report| &report.damages);
-    let damages: Vec<_> = damages.iter().map(|damage| damage_dict(py, &file.path, damage)).collect::<PyResult<_>>()?;
-    dict.set_item("damages", damages)?;
+    let findings = report.map_or(&[][..], |report| &report.findings);
+    let findings: Vec<_> =
+        findings.iter().map(|finding| finding_dict(py, &file.path, finding)).collect::<PyResult<_>>()?;
+    dict.set_item("findings", findings)?;
     Ok(dict)
 }
 
-fn damage_dict<'py>(py: Python<'py>, path: &Path, damage: &Damage) -> PyResult<Bound<'py, PyDict>> {
+fn finding_dict<'py>(py: Python<'py>, path: &Path, finding: &Finding) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    let range = &damage.file_range;
+    let range = &finding.file_range;
     dict.set_item("path", path.to_string_lossy())?;
-    dict.set_item("kind", damage.kind.name())?;
+    dict.set_item("kind", finding.kind.name())?;
     dict.set_item("offset", range.start)?;
     dict.set_item("bytes", range.end.saturating_sub(range.start))?;
-    dict.set_item("region", damage.region.map(RegionKind::name))?;
-    dict.set_item("column", damage.column.as_deref())?;
-    dict.set_item("samples", damage.samples.as_ref().map(|samples| (samples.start, samples.end)))?;
-    dict.set_item("rule", damage.error.rule())?;
-    dict.set_item("message", damage.error.message())?;
+    dict.set_item("region", finding.region.map(RegionKind::name))?;
+    dict.set_item("column", finding.column.as_deref())?;
+    dict.set_item("samples", finding.samples.as_ref().map(|samples| (samples.start, samples.end)))?;
+    dict.set_item("rule", finding.error.rule())?;
+    dict.set_item("message", finding.error.message())?;
     Ok(dict)
 }

@@ -1,9 +1,9 @@
 //! Converts errors of the crates to Python exceptions.
 //!
-//! An error that fits a built-in exception becomes one: `ValueError`, `OSError` with its number,
-//! `KeyboardInterrupt`. Other errors use the classes of `tensilo/_errors.py`, with the path,
-//! column, samples and offset as attributes. Where the crates advise an option, the message names
-//! the Python argument instead, and a note says what to do about damage.
+//! An error that fits a built-in exception becomes one: `ValueError`, `OSError` with its `errno`,
+//! `KeyboardInterrupt`. Other errors become instances of the classes in `tensilo/_errors.py`, with
+//! the path, column, samples and offset as attributes. Where the crates suggest an option, the
+//! message names the Python argument instead. A note says what to do about damage.
 
 use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyValueError};
 use pyo3::prelude::*;
@@ -56,7 +56,7 @@ static LIMIT: ErrorClass = ErrorClass::new("LimitError");
 static INPUT: ErrorClass = ErrorClass::new("InputError");
 static CONFLICT: ErrorClass = ErrorClass::new("ConflictError");
 
-/// Where an error occurred, as far as known, and what to do next.
+/// Where an error occurred, if known, and what to do next.
 #[derive(Default)]
 struct ErrorContext<'a> {
     path: Option<&'a Path>,
@@ -67,7 +67,7 @@ struct ErrorContext<'a> {
     note: Option<String>,
 }
 
-/// Returns the exception of an error.
+/// Converts an error to an exception.
 pub fn exception(py: Python<'_>, error: &DataError) -> PyErr {
     match error {
         DataError::BadArgument(message) | DataError::BadState(message) => PyValueError::new_err(message.clone()),
@@ -90,7 +90,7 @@ pub fn exception(py: Python<'_>, error: &DataError) -> PyErr {
     }
 }
 
-/// Returns the exception of an error of one file.
+/// Converts an error in one file to an exception.
 fn exception_of_file(py: Python<'_>, error: &Error) -> PyErr {
     let class = match error.kind() {
         ErrorKind::Corrupt => &CORRUPTION,
@@ -121,11 +121,11 @@ fn exception_of_file(py: Python<'_>, error: &Error) -> PyErr {
     class.exception(py, text(error), &context)
 }
 
-/// Returns the `OSError` subclass of an I/O error.
+/// Converts an I/O error to an exception of the matching `OSError` subclass.
 pub fn os_error(error: &io::Error, operation: &str, path: Option<&Path>) -> PyErr {
     let path = path.map(|path| path.to_string_lossy().into_owned());
     match error.raw_os_error() {
-        // Python chooses the subclass by the number
+        // Python chooses the subclass by `errno`
         Some(number) => PyOSError::new_err((number, doing_text(error, operation), path)),
         None => {
             let context = path.map_or(String::new(), |path| format!("{path}: "));
@@ -140,17 +140,17 @@ pub fn os_error(error: &io::Error, operation: &str, path: Option<&Path>) -> PyEr
 /// Returns the reason followed by the operation that failed.
 fn doing_text(error: &io::Error, operation: &str) -> String {
     let whole = error.to_string();
-    // the exception has the number as its first argument
+    // the number is already the first argument of the exception
     let reason = whole.split(" (os error").next().unwrap_or_default();
     format!("{reason}, {}", without_reason(operation, &whole))
 }
 
-/// Returns the operation without the reason at its end, which is printed separately.
+/// Removes the reason at the end of the operation, because the reason is printed separately.
 fn without_reason<'d>(operation: &'d str, reason: &str) -> &'d str {
     operation.strip_suffix(reason).and_then(|operation| operation.strip_suffix(": ")).unwrap_or(operation)
 }
 
-/// Returns advice if the file is damaged.
+/// Returns advice for a damaged file; `None` for other errors.
 fn note(error: &Error) -> Option<String> {
     let path = error.path()?.to_string_lossy();
     match (error.kind(), error.rule()) {
@@ -190,7 +190,7 @@ fn argument(advice: &Advice, column: Option<&str>) -> String {
         Advice::StoredTypes => "stored_types=True".to_owned(),
         Advice::IgnoreStatistics => "ignore_statistics=True".to_owned(),
         Advice::DiscardTail => "discard_tail=True".to_owned(),
-        other => other.to_string(), // advice newer than this package
+        other => other.to_string(), // advice that is newer than this package
     }
 }
 

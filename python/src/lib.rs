@@ -4,12 +4,13 @@
 //! into exceptions, and keeps long work interruptible. Code that only concerns other Python
 //! libraries (NumPy, PyTorch, JAX, Ray) is in `tensilo/*.py`.
 //!
-//! Two invariants shape every class. Any number of threads may use an object at once without the
-//! GIL, so classes are frozen and mutable state is behind locks. And an object may wake up in a
-//! forked process, where a lock can be held by a thread that does not exist there.
+//! Two requirements shape every class. First, any number of threads can use an object at once
+//! without the GIL, so classes are frozen and mutable state is behind locks. Second, a forked
+//! process inherits objects, and a lock in them can be held by a thread that does not exist in the
+//! child.
 //!
-//! Bottom-up: `array` is typed memory, `batch` holds samples column by column, `dataset` and
-//! `loader` read them, `write` writes them, and `commands` runs the commands of the CLI.
+//! Bottom-up: `array` is typed memory, `batch` has samples column by column, `dataset` and `loader`
+//! read them, `write` writes them, and `commands` runs the commands of the CLI.
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 #![deny(unsafe_op_in_unsafe_fn)]
 

@@ -1,8 +1,9 @@
 //! Schemas and column types in Python.
 //!
 //! In Python, a schema is a dict from column names to types, which `tensor`, `utf8`, `binary` and
-//! `list_` create. The crates keep name and type in one `ColumnSchema`, so a [`ColumnType`] wraps
-//! one and ignores its name. Types and schemas are values: frozen, compared and pickled by content.
+//! `list_` create. In the crates, a `ColumnSchema` has both the name and the type of a column. A
+//! [`ColumnType`] wraps a `ColumnSchema` and ignores its name. Types and schemas are values:
+//! frozen, compared and pickled by content.
 
 use crate::arguments::{Dict, Natural, members};
 use crate::array::dtype::DTypeArgument;
@@ -15,7 +16,7 @@ use tensilo::{CastSource, ColumnSchema, DType, Extent, LogicalType, Metadata, Sh
 /// The type of a column: the dtype of its elements, the shape of a sample, and whether samples may
 /// be null.
 ///
-/// ``tensor``, ``utf8``, ``binary`` and ``list_`` create one.
+/// ``tensor``, ``utf8``, ``binary`` and ``list_`` create column types.
 #[pyclass(frozen, module = "tensilo", eq)]
 #[derive(Clone)]
 pub struct ColumnType(pub ColumnSchema);
@@ -47,7 +48,7 @@ pub fn shape_tuple<'py>(py: Python<'py>, shape: &Shape) -> PyResult<Bound<'py, P
     PyTuple::new(py, extents.collect::<Vec<_>>())
 }
 
-/// A shape argument: a sequence of extents, None where one varies, or a single extent.
+/// A shape argument: a single extent, or a sequence of extents with None where an extent varies.
 pub struct ShapeArgument(pub Shape);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArgument {
@@ -62,12 +63,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArgument {
     }
 }
 
-/// Returns the shape of extents, with `None` where one varies.
+/// Creates a shape from extents, where `None` is a varying extent.
 fn shape_of(extents: Vec<Option<u32>>) -> Shape {
     Shape::new(extents.into_iter().map(|extent| extent.map_or(Extent::Varying, Extent::Fixed)))
 }
 
-/// Returns the schema of a mapping from names to column types.
+/// Converts a mapping from names to column types to a schema.
 pub fn schema_of(columns: &Bound<'_, PyAny>) -> PyResult<tensilo::Schema> {
     if let Ok(schema) = columns.cast::<Schema>() {
         return Ok(schema.get().0.clone());
@@ -118,8 +119,8 @@ impl ColumnType {
         logical_type(&self.0)
     }
 
-    /// What to do before training on a column whose elements only encode its values; None for other
-    /// columns.
+    /// What to do before training on this column, if its elements only encode its values; otherwise
+    /// None.
     #[getter]
     fn _advice(&self) -> Option<String> {
         LogicalType::check_values(&self.0).err().map(|error| crate::error::text(&error))
@@ -338,7 +339,7 @@ fn string(dtype: DType, nullable: bool, metadata: Option<Metadata>) -> ColumnTyp
 /// Returns the type of a column whose samples are lists of another type.
 ///
 /// Args:
-///     item (ColumnType): the type of the members, which may be null if it is nullable.
+///     item (ColumnType): the type of the members. If it is nullable, members may be null.
 ///     nullable (bool, optional): whether samples may be null. Default: False.
 #[pyfunction]
 #[pyo3(signature = (item, *, nullable=false))]

@@ -1,8 +1,8 @@
 //! Runs long work without the GIL, shows its progress, and lets Ctrl-C interrupt it.
 //!
-//! Python handles signals only on its main thread, between two of its own instructions. So the
-//! calling thread must keep polling: [`run`] and [`wait_for`] move the work to another thread and
-//! poll ten times a second; [`Signals`] polls from inside work that stays on the calling thread.
+//! Python handles signals only on its main thread, between two bytecode instructions. So the
+//! calling thread must keep polling. [`run`] and [`wait_for`] move the work to another thread and
+//! poll ten times a second. [`Signals`] polls from inside work that stays on the calling thread.
 //!
 //! After Ctrl-C, [`run`] waits until the work has stopped and its output is removed. [`wait_for`]
 //! is for work that only reads, so it raises at once.
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 /// The interval between two checks for signals.
 pub const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The progress of work, which its threads report.
+/// The progress that worker threads report.
 #[derive(Default)]
 pub struct Progress {
     is_cancelled: AtomicBool,
@@ -30,7 +30,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Reports progress and returns whether to continue. A total of `None` or 0 is unknown.
+    /// Reports progress and returns whether to continue. A total of `None` or 0 means that it is
+    /// unknown.
     pub fn update(&self, phase: &'static str, done: u64, total: Option<u64>) -> ControlFlow<()> {
         if let Ok(mut shown) = self.phase.lock() {
             *shown = phase;
@@ -40,12 +41,13 @@ impl Progress {
         if self.is_cancelled.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    /// Asks the work to stop.
+    /// Requests cancellation of the work.
     pub fn cancel(&self) {
         self.is_cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Calls a Python function with the phase, done and total (None if unknown).
+    /// Calls a Python function with the phase, the amount of work done, and the total (None if
+    /// unknown).
     fn show(&self, py: Python<'_>, show: Option<&Py<PyAny>>) -> PyResult<()> {
         let Some(show) = show else { return Ok(()) };
         let phase = self.phase.lock().map_or("", |phase| *phase);
@@ -68,7 +70,7 @@ impl Signals {
         Self { last_poll: Mutex::new(Instant::now()), raised: Mutex::default() }
     }
 
-    /// Restarts the interval: work starts, and Python has just handled its signals.
+    /// Restarts the interval when work starts, because Python has just handled its signals.
     pub fn begin(&self) {
         *self.last_poll.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -115,7 +117,7 @@ fn panicked() -> PyErr {
 }
 
 /// Runs work on another thread. The calling thread waits without the GIL, and calls `show` and
-/// checks for signals ten times a second. Ctrl-C cancels the work, which removes its output.
+/// checks for signals ten times a second. Ctrl-C cancels the work, which then removes its output.
 pub fn run<T: Send>(
     py: Python<'_>,
     show: Option<&Py<PyAny>>,
@@ -123,7 +125,7 @@ pub fn run<T: Send>(
 ) -> PyResult<T> {
     let progress = Progress::default();
     let (finished, is_finished) = channel::<()>();
-    // `detach` takes a closure that is `Send`, and a receiver is not `Sync`
+    // `detach` requires a closure that is `Send`, but a receiver is not `Sync`
     let is_finished = Mutex::new(is_finished);
     let result = thread::scope(|scope| {
         let progress = &progress;

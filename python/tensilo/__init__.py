@@ -1,7 +1,7 @@
 """tensilo: a columnar tensor store for training sets.
 
-A file, or a folder of files, holds the tensors, text and bytes of a training set. Any sample can be read
-by index at memory speed, and checksums cover every byte::
+A file, or a folder of files, holds the tensors, texts and byte strings of a training set. Any sample can
+be read by index at memory speed, and checksums cover every byte::
 
     import tensilo as ts
 
@@ -9,8 +9,8 @@ by index at memory speed, and checksums cover every byte::
     batch = ds.take([5, 3, 5], columns=["mel"])
     batch["mel"].torch()
 
-``tensilo.torch`` has a dataset and a loader for PyTorch, ``tensilo.jax`` a loader for JAX, and
-``python -m tensilo`` runs the command line program.
+``tensilo.torch`` has a dataset and a loader for PyTorch, and ``tensilo.jax`` has a loader for JAX.
+``python -m tensilo`` runs the command-line program.
 """
 
 from collections.abc import Mapping as _Mapping
@@ -66,7 +66,7 @@ def __dir__():
     return sorted({*globals(), *_IMPORTERS})
 
 
-# without `open`: `import *` must not shadow the builtin
+# `open` is left out, so that `import *` does not shadow the builtin
 __all__ = [
     "Array",
     "Batch",

@@ -1,4 +1,4 @@
-"""``python -m tensilo``: the command line program."""
+"""``python -m tensilo``: runs the command-line program."""
 
 import signal
 import sys
@@ -7,8 +7,8 @@ from ._tensilo import _main
 
 
 def main():
-    """Runs the program with the arguments of this process, and exits."""
-    # the program installs its own signal handler, which would chain to Python's
+    """Runs the program with the arguments of this process, then exits."""
+    # The program's signal handler also calls the previous one. Python's would raise KeyboardInterrupt later.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_main(["tensilo", *sys.argv[1:]]))
 

@@ -1,7 +1,7 @@
 """``verify`` and its report.
 
-The compiled part checks the bytes and returns a dict per file; ``Report`` summarizes these dicts. An unfinished
-file is not a damaged one: its last commit is intact, but bytes of an interrupted append follow it.
+The extension checks the bytes and returns one dict per file; ``Report`` summarizes these dicts. An unfinished file
+is not damaged: its last commit is intact, but its writer is still active or was interrupted.
 """
 
 from __future__ import annotations
@@ -19,16 +19,18 @@ class Report:
     """The findings of ``verify``.
 
     Attributes:
-        files (list of dict): one dict per file with the keys path, state, bytes, samples and damages; and
-            message, which is not None if the file does not belong to the dataset.
-        damages (list of dict): one dict per finding in any file with the keys path, kind, offset, bytes,
-            region, column, samples, rule and message. The kind is "damaged", "uncommitted" (bytes that an
-            append did not commit) or "unfinished" (the writer of the file did not finish).
+        files (list of dict): one dict per file, with the keys path, state, bytes, samples, findings and
+            message. If the file cannot be opened or does not belong to the dataset, the message says why;
+            otherwise it is None.
+        findings (list of dict): the findings of all files, one dict each, with the keys path, kind, offset,
+            bytes, region, column, samples, rule and message. The kind is "damaged", "uncommitted" (bytes
+            that an append did not commit) or "unfinished" (the file ends with a commit, but its writer has
+            not declared it complete).
     """
 
     def __init__(self, files: list[dict[str, Any]]) -> None:
         self.files = files
-        self.damages = [damage for file in files for damage in file["damages"]]
+        self.findings = [finding for file in files for finding in file["findings"]]
 
     @property
     def state(self) -> Literal["ok", "unfinished", "damaged"]:
@@ -49,18 +51,19 @@ class Report:
         return self.ok
 
     def raise_if_damaged(self) -> None:
-        """Raises a ``CorruptionError`` for the first damaged range; its message gives the number of findings.
+        """Raises a ``CorruptionError`` if a file is damaged.
 
-        An unfinished file is not damaged.
+        The error describes the first damaged range and says how many others there are. If a file cannot be opened or
+        does not belong to the dataset, the error describes that file instead. Unfinished files are not errors.
         """
         if self.state != "damaged":
             return
         broken = [file for file in self.files if file["message"]]
         if broken:
             raise _error(broken[0]["message"], {"path": broken[0]["path"]})
-        damages = [damage for damage in self.damages if damage["kind"] == "damaged"]
-        first = damages[0]
-        more = f", and {len(damages) - 1} more damaged ranges" if len(damages) > 1 else ""
+        findings = [damage for damage in self.findings if damage["kind"] == "damaged"]
+        first = findings[0]
+        more = f", and {len(findings) - 1} more damaged ranges" if len(findings) > 1 else ""
         rule = f" (rule {first['rule']})" if first["rule"] else ""
         raise _error(f"{first['path']}: {first['message']} at offset {first['offset']}{rule}{more}", first)
 
@@ -69,7 +72,7 @@ class Report:
             samples = sum(file["samples"] or 0 for file in self.files)
             return f"Report(ok: {len(self.files)} files, {samples:,} samples)"
         lines = [file["message"] for file in self.files if file["message"]]
-        lines += [f"{d['path']}: offset {d['offset']}, {d['bytes']} bytes: {d['message']}" for d in self.damages]
+        lines += [f"{d['path']}: offset {d['offset']}, {d['bytes']} bytes: {d['message']}" for d in self.findings]
         return f"Report({self.state})\n" + "\n".join(lines[:20]) + ("\n..." if len(lines) > 20 else "")
 
 
@@ -92,13 +95,13 @@ def verify(
 
     Args:
         path: a file, the folder of a dataset, or a pattern.
-        deep: whether to decode all values, too. Default: False.
+        deep: whether to also decode all values. Default: False.
         threads: the number of threads. Default: "auto", all CPUs.
         progress: True to show progress on standard error, or a function that is called with
             ``(phase, done, total)``. Default: False.
 
     Returns:
-        A ``Report``. Its ``raise_if_damaged()`` raises an error for the first damaged range.
+        A ``Report``. Its ``raise_if_damaged()`` raises an error if anything is damaged.
     """
     with progress_callback(progress) as show:
         return Report(_tensilo._verify(path, deep=deep, threads=threads, progress=show))

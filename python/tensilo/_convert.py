@@ -1,7 +1,7 @@
 """``convert`` and ``append``.
 
-The compiled part converts without the GIL. This module packs the options, shows progress, and warns about columns
-and metadata that the output cannot keep in full.
+The extension converts without holding the GIL. This module packs the options and shows progress. It warns about
+metadata that the format cannot store, and about columns that loaders will refuse.
 """
 
 from __future__ import annotations
@@ -38,33 +38,33 @@ def convert(
 ) -> _tensilo.Dataset:
     """Converts files, or Arrow data in memory, and opens the result.
 
-    Input files may be Parquet, Arrow, tensilo, NumPy, safetensors, WebDataset, TFRecord, JSON lines or Megatron.
+    The inputs can be Parquet, Arrow, tensilo, NumPy, safetensors, WebDataset, TFRecord, JSON lines or Megatron files.
 
     Args:
-        inputs: a path, a folder or a pattern, also in an object store; a list of these; or an object with
-            Arrow data, such as a pyarrow table, a polars or pandas frame, or a DuckDB relation. Tables and
-            frames are read in place. Streams can be read only once, so they are copied to an unnamed
-            temporary file in the folder of the output.
-        output: a file, or the folder of a dataset: a path that ends in a slash, or any path if
-            ``shard_bytes`` is given. It appears when it is complete.
+        inputs: a path, a folder or a pattern, each local or in an object store; a list of these; or an
+            object with Arrow data, such as a pyarrow table, a polars or pandas frame, or a DuckDB relation.
+            Tables and frames are read in place. A stream can be read only once, so it is first copied to an
+            unnamed temporary file in the folder of the output.
+        output: the path of a file, or of the folder of a dataset. It is a folder if the path ends in a slash
+            or if ``shard_bytes`` is given. The output appears only when it is complete.
         bf16: whether to round all float columns to bf16. Default: False.
         casts: numeric or decimal columns to convert: a dict from names to "f32", "bf16", "i64" or another
             numeric dtype. Floats are rounded, and the file records the rounding errors. Integers must
-            convert exactly. Default: no casts.
+            convert without loss. Default: no casts.
         columns: the columns to convert, in this order. Default: all columns.
         skip: columns to leave out. Default: none.
-        rename: new names for columns or structs: a dict from old to new name. A field stays in its struct.
+        rename: new names for columns or structs: a dict from old to new names. A field stays in its struct.
             The other arguments use the old names. Default: no renaming.
         shapes: known shapes of list columns: a dict from names to tuples, with None where an extent varies.
             Default: a first pass over the inputs finds the shapes.
-        file_is_sample: whether a ``.npz`` or ``.safetensors`` file is a single sample. Default: False, the
-            first axis of its arrays counts samples.
-        null_elements: how to treat nulls inside tensors: "keep" stores lists, "refuse" raises, "nan" and
-            "zero" replace them. Default: "keep".
+        file_is_sample: whether each ``.npz`` or ``.safetensors`` file is a single sample. Default: False,
+            which means that the first axis of each array is the sample axis.
+        null_elements: how to treat nulls inside tensors: "keep" stores such a column as lists, "refuse" raises an
+            error, and "nan" and "zero" replace the nulls. Default: "keep".
         profile: "balanced", "fast" (to decode), "small", "raw" (for views), or "bitshuffle-zstd"; or a dict
-            from column names to profiles, where other columns have the default. Default: "balanced".
-        shard_bytes: the raw size of a data file of a dataset: a number of bytes, or a string such as "1GiB". Default:
-            "1GiB" if the output is a folder.
+            from column names to profiles. Columns that are not in the dict use the default. Default: "balanced".
+        shard_bytes: the raw size of each data file of a dataset: a number of bytes, or a string such as "1GiB".
+            Default: "1GiB" if the output is a folder.
         threads: the number of threads that encode. Default: "auto", all CPUs.
         overwrite: whether to replace an existing file. Default: False.
         progress: True to show progress on standard error, or a function that is called with
@@ -74,9 +74,9 @@ def convert(
         The ``Dataset``.
 
     Warns:
-        UserWarning: a column of decimals or intervals is stored as scaled integers, bytes or components,
-            which arrays and loaders refuse. ``casts`` stores decimals as values, and intervals as plain
-            numbers for each component.
+        UserWarning: a column of decimals or intervals was stored as scaled integers, bytes or components.
+            Arrays and loaders refuse such a column. With ``casts``, decimals are stored as their values
+            and the components of intervals as plain numbers.
 
     Raises:
         InputError: an input is malformed, or has values that cannot be stored.
@@ -118,15 +118,15 @@ def append(
 ) -> int:
     """Appends files, or Arrow data in memory, to a file or a dataset.
 
-    A file gets a new commit, a dataset a new version. Readers see either all of the new samples or none.
+    A file gets a new commit, and a dataset gets a new version. Readers see either all of the new samples or none.
 
     Args:
         target: the file, or the folder of the dataset.
         inputs: the inputs, as in ``convert``. They must have the columns of the target.
         skip_extra_columns: whether to leave out columns that the target does not have. Default: False.
         file_is_sample, null_elements, profile, threads, progress: see ``convert``.
-        shard_bytes: the raw size of a data file: a number of bytes, or a string such as "1GiB". Only for datasets.
-            Default: one data file.
+        shard_bytes: the raw size of each new data file: a number of bytes, or a string such as "1GiB". Only for
+            datasets. Default: one data file holds all new samples.
         discard_tail: whether to cut off the uncommitted tail that an interrupted append left at the end of
             the file. Default: False.
 
@@ -162,7 +162,7 @@ def conversion(
     file_is_sample: bool = False,
     rename: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Returns the options that determine the content of the output, in the form that the compiled part takes."""
+    """Returns the options that determine the content of the output, in the form that the extension takes."""
     return {
         "bf16": bf16,
         "casts": casts,

@@ -1,12 +1,12 @@
 """The exceptions of the package.
 
 Invalid arguments raise ``ValueError``, ``TypeError``, ``IndexError`` or ``KeyError``, and system errors raise the
-matching ``OSError``.
+matching subclass of ``OSError``.
 """
 
 
 class TensiloError(Exception):
-    """An error of a file or a dataset.
+    """The base class of errors about files and datasets.
 
     Attributes:
         path (str or None): the file.
@@ -15,7 +15,7 @@ class TensiloError(Exception):
         offset (int or None): the offset in the file, in bytes.
         rule (str or None): the violated rule of the specification, such as "R-2.6".
 
-    A note says what to do next, if there is anything to do.
+    If there is something that you can do about the error, a note on the exception says what.
     """
 
     path: str | None = None
@@ -34,11 +34,11 @@ class UnsupportedError(TensiloError):
 
 
 class ConflictError(TensiloError):
-    """Another writer has published a version in the meantime: open the dataset again, and retry."""
+    """Another writer has published a version in the meantime: open the dataset again and retry."""
 
 
 class LimitError(TensiloError, ValueError):
-    """A limit of the format, or the memory of this machine, would be exceeded."""
+    """The operation would exceed a limit of the format, or the memory of this machine."""
 
 
 class InputError(TensiloError, ValueError):

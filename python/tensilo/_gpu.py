@@ -1,4 +1,4 @@
-"""GPUs that decode, by device names such as "cuda:1"."""
+"""Opens the GPUs that decode, by device names such as "cuda:1"."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ def number_of(device: str) -> int | None:
     """Returns the index in a device name such as "cuda:1", or None for "cuda"."""
     kind, colon, number = device.partition(":")
     if kind != "cuda" or (colon and not number.isdecimal()):
-        raise ValueError(f'device={device!r}: tensilo decodes on NVIDIA GPUs only, such as "cuda" or "cuda:1"')
+        raise ValueError(f'device={device!r}: tensilo decodes only on NVIDIA GPUs: pass "cuda" or "cuda:1"')
     return int(number) if number else None
 
 
 def opened(number: int) -> _tensilo.Gpu:
-    """Returns a GPU, opened only once per process."""
+    """Returns a GPU. A process opens each GPU only once."""
     process = os.getpid()
     if any(other != process for other, _ in _opened):
         raise RuntimeError(
-            "this process was forked after a GPU was used and cannot use it: start processes with spawn or forkserver"
+            "a GPU was used before this process was forked: start processes that use GPUs with spawn or forkserver"
         )
     if (process, number) not in _opened:
         _opened[process, number] = _tensilo.Gpu(number)

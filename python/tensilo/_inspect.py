@@ -1,4 +1,4 @@
-"""``inspect``, ``salvage`` and ``draw_layout``: the content of files, intact or damaged, as dicts and drawings."""
+"""``inspect``, ``salvage`` and ``draw_layout``: describe files, recover damaged files, and draw their layout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from . import _tensilo
 
 
 class Drawing:
-    """An SVG drawing of a file, which notebooks show. ``str(drawing)`` is the SVG text."""
+    """An SVG drawing of a file. Notebooks display it, and ``str(drawing)`` returns the SVG text."""
 
     def __init__(self, svg: str) -> None:
         self._svg = svg
@@ -49,12 +49,14 @@ def salvage(path: str | PathLike[str], output: str | PathLike[str] | None = None
 
     Args:
         path: the file, or the folder of the dataset.
-        output: the new file or folder, in which lost samples are null. Default: None, which only reports.
+        output: the new file or folder, in which lost samples are null. Default: None, which
+            only reports the losses.
 
     Returns:
-        A dict of the losses. The entry ``"unconfirmed"`` of a column lists samples that could not be
-        confirmed: if the index or the footer is damaged, they may come from an older file with the same
-        columns. The new file lists them in the metadata ``tensilo.unconfirmed`` of its columns.
+        A dict that describes the losses. The entry ``"unconfirmed"`` of a column lists recovered samples
+        whose origin could not be confirmed: if the index or the footer is damaged, they may come from an
+        older file with the same columns. The new file also lists them, in the metadata entry
+        ``tensilo.unconfirmed`` of each column.
     """
     if output is not None and os.path.lexists(output):
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), os.fspath(output))
@@ -65,7 +67,7 @@ def draw_layout(path: str | PathLike[str], *, width: int = 1200, verify: bool = 
     """Draws the chunks of a file to scale.
 
     Args:
-        path: a file, or the folder of a dataset, whose files are drawn as bars.
+        path: a file, or the folder of a dataset. The files of a dataset are drawn as bars.
         width: the width of the drawing in pixels, 600 to 10,000. Default: 1200.
         verify: whether to verify every byte of the file first, and to cross out damage. Default: False.
     """

@@ -11,10 +11,10 @@ Io = Literal["auto", "mmap", "pread", "io_uring", "direct"]
 
 
 class LoaderOptions(TypedDict, total=False):
-    """Options of ``tensilo.Loader``; see there for their meaning."""
+    """The options of ``tensilo.Loader``, which documents them."""
 
     columns: str | Sequence[str] | None
-    dtypes: Mapping[str, Any] | None
+    casts: Mapping[str, Any] | None
     pad: Mapping[str, float | tuple[float, int]] | None
     order: Literal["windowed", "shuffled", "sequential"] | None
     window: tuple[int, int] | None
@@ -26,13 +26,13 @@ class LoaderOptions(TypedDict, total=False):
     on_damage: Literal["error", "substitute"]
 
 
-# DataLoader options, and what to use instead
+# options of DataLoader, and the options to use instead
 _HINTS = {
     "shuffle": 'order="shuffled" or "sequential"',
     "num_workers": "decode_threads",
     "prefetch_factor": "prefetch",
     "drop_last": 'last_batch="drop", "pad" or "exact"',
-    "collate_fn": "pad and dtypes",
+    "collate_fn": "pad and casts",
     "sampler": "order, rank and world_size, or dataset.select",
     "batch_sampler": "order, rank and world_size, or dataset.select",
     "generator": "seed",
@@ -40,7 +40,7 @@ _HINTS = {
 
 
 def opened(source: Any, io: Io) -> _tensilo.Dataset:
-    """Returns a dataset, or opens a source for ``tensilo.open``."""
+    """Returns ``source`` if it is a dataset. Otherwise opens it with ``tensilo.open``."""
     return source if isinstance(source, _tensilo.Dataset) else _tensilo.open(source, io=io)
 
 

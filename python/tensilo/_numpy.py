@@ -1,7 +1,7 @@
 """Converts ``Array`` to NumPy.
 
-NumPy has no bf16, no 8-bit floats, and no numbers of 4 or 6 bits. These become dtypes of ml_dtypes if that package is
-installed; otherwise the error names the conversions that work without it.
+NumPy has no bf16, no 8-bit floats, and no 4-bit or 6-bit numbers. Arrays of these get a dtype from ml_dtypes. If that
+package is not installed, the error names the conversions that work without it.
 """
 
 try:
@@ -9,7 +9,7 @@ try:
 except ImportError as error:
     raise ImportError("NumPy is not installed: pip install 'tensilo[numpy]'") from error
 
-# dtypes that NumPy lacks: their names in ml_dtypes, and the dtype of their bits
+# dtypes that NumPy lacks: their names in ml_dtypes, and the dtypes that hold their bits
 _OF_ML_DTYPES = {
     "bf16": ("bfloat16", "u16"),
     "f8_e4m3fn": ("float8_e4m3fn", "u8"),
@@ -33,7 +33,7 @@ _NAMES = {
 
 
 def to_numpy(array, dtype=None, view=None):
-    """Returns an array that shares the memory of an ``Array``, or a copy if the dtype changes."""
+    """Returns a NumPy array that shares the memory of an ``Array``, or a copy if the dtype changes."""
     if view is not None:
         if dtype is not None:
             raise ValueError("dtype converts the values and view reinterprets the bytes: pass only one of them")
@@ -70,7 +70,7 @@ def _shared(array):
 
 
 def _dtype(dtype):
-    """Returns the NumPy dtype. Names of this package take precedence: "i8" has 8 bits, not 8 bytes."""
+    """Returns the NumPy dtype with this name. Names of this package take precedence: "i8" has 8 bits, not 8 bytes."""
     name = dtype if isinstance(dtype, str) else ""
     for own, (other, _) in _OF_ML_DTYPES.items():
         if name in (own, other):
@@ -79,7 +79,7 @@ def _dtype(dtype):
 
 
 def _bits(array):
-    """Returns the bits of elements that NumPy has no dtype for, and any other array unchanged."""
+    """Returns an array unchanged if NumPy has its dtype. Otherwise returns a view of its bits."""
     _, bits = _OF_ML_DTYPES.get(array.dtype, (None, None))
     return array.view(bits) if bits else array
 

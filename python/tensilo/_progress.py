@@ -1,4 +1,4 @@
-"""Progress of long work: a line on standard error, or a function of the caller."""
+"""Reports the progress of long operations: on standard error, or to a function of the caller."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from contextlib import contextmanager
 def progress_callback(
     progress: bool | Callable[[str, int, int | None], object] | None,
 ) -> Iterator[Callable[[str, int, int | None], object] | None]:
-    """Yields the function to call with ``(phase, done, total)``, or None for no progress.
+    """Yields the function to call with ``(phase, done, total)``, or None to report nothing.
 
-    ``progress`` is such a function, or True for a line on standard error.
+    ``progress`` is such a function, or True to print a line to standard error.
     """
     if progress is True:
         line = _Line()
@@ -28,7 +28,10 @@ def progress_callback(
 
 
 class _Line:
-    """Prints progress to standard error: a new line every second, or on a terminal one line updated every 0.1 s."""
+    """Prints progress to standard error.
+
+    On a terminal, it updates one line every 0.1 s. Otherwise, it prints a new line every second.
+    """
 
     def __init__(self) -> None:
         # sys.stderr is None in programs without a console

@@ -1,4 +1,4 @@
-"""Shows datasets, schemas and batches as text and HTML tables."""
+"""Formats datasets, schemas and batches as text and HTML tables."""
 
 import html
 

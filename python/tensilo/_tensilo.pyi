@@ -1,4 +1,4 @@
-"""Types of the compiled part of the package. Its docstrings are in the Rust sources."""
+"""The types of the extension module. Its docstrings are in the Rust sources."""
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -104,7 +104,7 @@ class BatchColumn:
 
 @final
 class Batch:
-    samples: Array
+    indices: Array
     epoch: int
     position: int
     substituted: list[int]
@@ -201,7 +201,7 @@ class Dataset:
         indices: _Indices,
         columns: str | Sequence[str] | None = None,
         *,
-        dtypes: Mapping[str, _DType] | None = None,
+        casts: Mapping[str, _DType] | None = None,
     ) -> Batch: ...
     def split(self, fractions: Sequence[float], *, seed: int = 0) -> list[Dataset]: ...
     def select(self, indices: _Indices) -> Dataset: ...
@@ -252,7 +252,7 @@ class Loader:
         batch_size: int,
         *,
         columns: str | Sequence[str] | None = None,
-        dtypes: Mapping[str, _DType] | None = None,
+        casts: Mapping[str, _DType] | None = None,
         pad: Mapping[str, float | tuple[float, int]] | None = None,
         order: Literal["windowed", "shuffled", "sequential"] | None = None,
         window: tuple[int, int] | None = None,
@@ -270,7 +270,7 @@ class Loader:
     def set_epoch(self, epoch: int) -> None: ...
     def state_dict(self) -> dict[str, Any]: ...
     def load_state_dict(self, state_dict: dict[str, Any]) -> None: ...
-    def samples(self, step: int, *, position: int = 0) -> Array: ...
+    def indices(self, step: int, *, position: int = 0) -> Array: ...
     def _batches_from(self, position: int) -> int: ...
     def _iter_on_device(self, allocate: Callable[[int], Any], stream: int) -> DeviceIterator: ...
     def stats(self) -> dict[str, Any]: ...

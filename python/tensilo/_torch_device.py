@@ -1,7 +1,7 @@
 """Batches in GPU memory as PyTorch tensors.
 
-PyTorch's allocator provides the memory, and tensilo decodes into it on a stream of its own. The allocator must know
-every stream that uses a block, or it could hand the block out while a stream still reads it.
+PyTorch's allocator provides the memory, and tensilo decodes into it on its own stream. The allocator must be told of
+every stream that uses the memory. Otherwise, it could reuse the memory while a stream still reads it.
 """
 
 import torch
@@ -11,10 +11,10 @@ from ._torch_tensors import dtype_of, has_tensor, masks_of, or_list
 
 
 class TorchDevice:
-    """A GPU, with memory from PyTorch's allocator.
+    """A GPU whose memory comes from PyTorch's allocator.
 
-    The memory of a batch belongs to the stream that decodes it, so decoding does not wait for the current work
-    of the training. Each stream that uses a batch is recorded with the allocator.
+    The memory of a batch belongs to the stream that decodes the batch, so decoding does not wait for the work
+    that the training loop has enqueued. Each stream that uses a batch is recorded with the allocator.
     """
 
     def __init__(self, device):
@@ -27,7 +27,7 @@ class TorchDevice:
             self.device = torch.device("cpu")
             return
         if not torch.cuda.is_available():
-            raise RuntimeError(f"PyTorch {torch.__version__} has no CUDA: install a CUDA build, or omit device")
+            raise RuntimeError(f"PyTorch {torch.__version__} has no CUDA support: install a CUDA build, or omit device")
         self.device = torch.device("cuda", number)
         self._torch_stream = torch.cuda.ExternalStream(self.stream, device=self.device)
 
@@ -43,7 +43,7 @@ class TorchDevice:
         return 0 if self.gpu.is_emulated else torch.cuda.current_stream(self.device).cuda_stream
 
     def tensors(self, batch, memory, *, null_masks=False):
-        """Returns the columns of a batch that was decoded into memory from ``allocate``."""
+        """Returns the columns of a batch that was decoded into ``memory``, which ``allocate`` returned."""
         if not self.gpu.is_emulated:
             memory.record_stream(torch.cuda.current_stream(self.device))
         tensors = {name: self._tensor(column, memory) for name, column in batch.items()}
@@ -62,13 +62,13 @@ class TorchDevice:
             return [None if slot is None else _at(values, dtype, *slot) for slot in column._sample_slots()]
         offsets = torch.from_dlpack(column._row_offsets())
         rows = values.view(dtype).view(int(offsets[-1]), *column.shape[2:])
-        # by default, PyTorch would take the total number of rows for the longest sample
+        # by default, PyTorch uses the total number of rows as the maximum length
         longest = int(offsets.diff().max()) if len(column) else 0
         return torch.nested.nested_tensor_from_jagged(rows, offsets.to(self.device), max_seqlen=longest)
 
 
 def _at(values, dtype, start, shape):
-    """Returns the tensor at a byte offset."""
+    """Returns the tensor that starts at a byte offset."""
     count = dtype.itemsize
     for extent in shape:
         count *= extent

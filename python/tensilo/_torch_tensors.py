@@ -8,7 +8,7 @@ import torch
 
 
 def of_column(column):
-    """Returns a ``BatchColumn`` as a tensor, which is nested if only the first extent varies."""
+    """Returns a ``BatchColumn`` as a tensor: a nested one if only the first extent varies."""
     if column.is_tensor:
         return torch.from_dlpack(column)
     if column.dtype in ("utf8", "bytes"):
@@ -19,13 +19,13 @@ def of_column(column):
             "ragged(), padded() or tolist()"
         )
     values, offsets = map(torch.from_dlpack, column.ragged())
-    # by default, PyTorch would take the total number of rows for the longest sample
+    # by default, PyTorch uses the total number of rows as the maximum length
     longest = int(offsets.diff().max()) if len(column) else 0
     return torch.nested.nested_tensor_from_jagged(values, offsets, max_seqlen=longest)
 
 
 def of_batch(batch, *, pin_memory=False, null_masks=False):
-    """Returns the columns of a ``Batch`` as tensors, or as lists where no tensor fits."""
+    """Returns the columns of a ``Batch`` as tensors, or as lists if a tensor cannot hold them."""
     tensors = {name: or_list(column) for name, column in batch.items()}
     if null_masks:
         tensors |= masks_of(batch)
@@ -33,7 +33,7 @@ def of_batch(batch, *, pin_memory=False, null_masks=False):
 
 
 def masks_of(batch):
-    """Returns null masks of the nullable columns that are tensors."""
+    """Returns the null masks of the nullable columns that become tensors."""
     columns = {name: column for name, column in batch.items() if column.nullable and has_tensor(column)}
     return {f"{name}_is_null": _mask(column) for name, column in columns.items()}
 
@@ -44,13 +44,13 @@ def _mask(column):
 
 
 def has_tensor(column):
-    """Returns whether a ``BatchColumn`` can be one tensor, possibly a nested one."""
+    """Returns whether a ``BatchColumn`` can become one tensor, possibly a nested one."""
     is_jagged = not column.levels and column.dtype not in ("utf8", "bytes") and None not in column.shape[2:]
     return column.is_tensor or is_jagged
 
 
 def pinned(tensor):
-    """Copies a tensor to pinned memory of PyTorch's allocator."""
+    """Copies a tensor to pinned memory from PyTorch's allocator. Nested tensors and lists are not copied."""
     if not isinstance(tensor, torch.Tensor) or tensor.is_nested:
         return tensor
     return torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True).copy_(tensor)
@@ -67,7 +67,7 @@ def in_shared_memory(shape, dtype):
 
 
 def dtype_of(name):
-    """Returns the PyTorch dtype of a dtype name."""
+    """Returns the PyTorch dtype for a tensilo dtype name."""
     return _DTYPES[name]
 
 
@@ -80,7 +80,7 @@ def _strides(shape):
 
 
 def or_list(column):
-    """Returns a ``BatchColumn`` as one tensor, else as a list of tensors, else (for text and lists) as objects."""
+    """Returns a ``BatchColumn`` as one tensor if possible. Otherwise returns a list of tensors, texts or lists."""
     if has_tensor(column):
         return of_column(column)
     if column.levels or column.dtype in ("utf8", "bytes"):
@@ -104,13 +104,13 @@ _DTYPES = {
     "u64": torch.uint64,
     "bool": torch.bool,
     "complex64": torch.complex64,
-    # PyTorch has no unpacked dtypes of 4 and 6 bits, so these are the bits
+    # PyTorch has no unpacked 4-bit and 6-bit dtypes, so tensors hold the bits
     **{
         f"f8_{name}": getattr(torch, f"float8_{name}", torch.uint8)
         for name in ("e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz", "e8m0fnu")
     },
     **dict.fromkeys(("f6_e2m3", "f6_e3m2", "f4_e2m1", "i4", "u4"), torch.uint8),
-    # the bytes of padded samples
+    # padded samples of text are tensors of bytes
     "utf8": torch.uint8,
     "bytes": torch.uint8,
 }

@@ -1,7 +1,7 @@
 """Datasets that stay compressed in GPU memory.
 
-``ResidentDataset`` sends the encoded samples to the GPU once; after that, gathering a batch decodes on the GPU and
-transfers nothing. It needs PyTorch. For datasets that are much larger than GPU memory, use
+``ResidentDataset`` sends the encoded samples to the GPU once. After that, gathering a batch decodes on the GPU and
+transfers nothing. This module needs PyTorch. For datasets that are much larger than GPU memory, use
 ``tensilo.torch.Loader(..., device="cuda")``.
 """
 
@@ -21,31 +21,33 @@ from ._torch_tensors import dtype_of
 __all__ = ["ResidentDataset"]
 
 _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-# gathers that run before the host waits for the oldest one
+# the maximum number of gathers in flight: before another one, the host waits for the oldest
 _MAX_IN_FLIGHT = 8
 
 
 class ResidentDataset:
     """Keeps encoded samples in GPU memory, and decodes them there when they are gathered.
 
-    Creating it reads, verifies and sends all samples. After that, ``gather`` uses neither the CPU nor the link to
-    the GPU. Columns need numeric elements and a fixed shape; if their first extent varies, ``pad`` must name them.
+    The constructor reads and verifies the samples, and sends them to the GPU. After that, ``gather`` uses neither the
+    CPU nor the link to the GPU. Columns must have numeric elements and a fixed shape. A column whose first extent
+    varies is also supported if ``pad`` names it.
 
     Args:
         source: a ``tensilo.Dataset``, or a source for ``tensilo.open``.
         columns: the columns to load. Default: all columns.
         device: "cuda", or a device such as "cuda:1". Default: "cuda".
-        dtypes: bf16 and f16 columns to convert to f32, such as ``{"mel": "f32"}``. Default: no conversion.
-        pad: the padding values of columns whose samples differ in length, by name. Default: no padding.
+        casts: bf16 and f16 columns to convert to f32, such as ``{"mel": "f32"}``. Default: no conversion.
+        pad: how to pad columns whose samples differ in length: a dict from names to padding values or to
+            ``(value, multiple)``; see ``tensilo.torch.Dataset``. Default: no padding.
         null_masks: whether a batch has a bool tensor ``NAME_is_null`` for each nullable column. Default: False.
         max_bytes: the maximum GPU memory for samples: a number of bytes, or a string such as "40GiB". If not all
-            samples fit, the first ones that do are resident, in segments of about 64 MiB. The others are read when they
-            are gathered; the indices are then copied to the host, which waits for the GPU. Default: 90 % of the free
-            GPU memory.
-        rank: the rank of this process. The GPU holds the samples of this rank: the range ``samples``. Default: 0.
+            samples fit, only the first ones are resident, in segments of about 64 MiB. The remaining samples are read
+            from the files when they are gathered. To find them, ``gather`` copies the indices to the host, and the host
+            waits for the GPU. Default: 90 % of the free GPU memory.
+        rank: the rank of this process. The GPU holds only the samples of this rank: the range ``indices``. Default: 0.
         world_size: the number of ranks. Default: 1.
         progress: a function that is called with ``(phase, done, total)``. Default: None.
-        io: how files are read, see ``tensilo.open``. Default: "auto".
+        io: how files are read; see ``tensilo.open``. Default: "auto".
     """
 
     def __init__(
@@ -54,7 +56,7 @@ class ResidentDataset:
         columns: str | Sequence[str] | None = None,
         *,
         device: str | torch.device = "cuda",
-        dtypes: Mapping[str, Any] | None = None,
+        casts: Mapping[str, Any] | None = None,
         pad: Mapping[str, float | tuple[float, int]] | None = None,
         null_masks: bool = False,
         max_bytes: int | str | None = None,
@@ -69,13 +71,13 @@ class ResidentDataset:
         self._gpu = TorchDevice(device)
         self.device = self._gpu.device
         n = len(dataset)
-        self.samples = range(n * rank // world_size, n * (rank + 1) // world_size)
+        self.indices = range(n * rank // world_size, n * (rank + 1) // world_size)
         loader = _tensilo.Loader(
-            dataset, 1, columns=columns, dtypes=dtypes, pad=pad, _gpu=self._gpu.gpu, _min_device_bytes=0
+            dataset, 1, columns=columns, casts=casts, pad=pad, _gpu=self._gpu.gpu, _min_device_bytes=0
         )
         if max_bytes is None and not self._gpu.gpu.is_emulated:
             max_bytes = torch.cuda.mem_get_info(self.device)[0] // 10 * 9
-        self._resident = _tensilo.ResidentDataset(loader, self.samples.start, self.samples.stop, max_bytes, progress)
+        self._resident = _tensilo.ResidentDataset(loader, self.indices.start, self.indices.stop, max_bytes, progress)
         self._reader = loader.reader()
         described = enumerate(self._resident.columns())
         self._columns = [_Column(self, number, pad or {}, *column) for number, column in described]
@@ -84,16 +86,16 @@ class ResidentDataset:
 
     def __len__(self) -> int:
         """Returns the number of samples of this rank."""
-        return len(self.samples)
+        return len(self.indices)
 
     @property
     def resident(self) -> int:
-        """The number of samples, from the first one on, that are in GPU memory."""
+        """The number of samples in GPU memory. They are the first samples of this rank."""
         return len(self._resident)
 
     @property
     def nbytes(self) -> int:
-        """The GPU memory that the samples take, in bytes."""
+        """How much GPU memory the samples take, in bytes."""
         return self._resident.nbytes
 
     def __repr__(self) -> str:
@@ -103,19 +105,19 @@ class ResidentDataset:
     def gather(self, indices: Any) -> dict[str, torch.Tensor]:
         """Returns samples in the order of ``indices`` as a dict from names to tensors.
 
-        It returns when the work is enqueued on the current stream. An index on the GPU that is out of range raises
-        an ``IndexError`` in a later ``gather`` or in ``synchronize``.
+        It returns as soon as the work is enqueued on the current stream. If the indices are on the GPU and one of them
+        is out of range, a later ``gather`` or ``synchronize`` raises an ``IndexError``.
 
         Args:
             indices: the sample indices, counted from 0 and possibly repeated: an integer tensor on the CPU or the
-                GPU, or anything that ``torch.as_tensor`` takes. The host does not read indices on the GPU, unless
-                some samples are not resident.
+                GPU, or anything that ``torch.as_tensor`` takes. If all samples are resident, the host does not read
+                indices that are on the GPU.
         """
         indices = torch.as_tensor(indices)
         if indices.numel() == 0:
             indices = indices.long()
         if indices.dtype.is_floating_point or indices.dtype in (torch.bool, torch.complex64) or indices.dim() != 1:
-            raise TypeError(f"indices must be integers in one dimension, not {indices.dtype} in {indices.dim()}")
+            raise TypeError(f"expected 1-D integer indices, found {indices.dtype} with {indices.dim()} dimensions")
         if self.resident == len(self) and indices.device.type != "cpu":
             return self._gathered(indices.to(self.device, torch.int64).contiguous(), {})
         host = indices.cpu().long().contiguous()
@@ -143,7 +145,7 @@ class ResidentDataset:
             self._finish(*self._pending.popleft())
 
     def _finish(self, gathering, indices):
-        """Waits for a gather. If the GPU refused a sample, decodes it on the CPU to raise the precise error."""
+        """Waits for a gather. If the GPU refused a sample, decodes it again to raise the precise error."""
         row = gathering.finish()
         if row is None:
             return
@@ -155,18 +157,18 @@ class ResidentDataset:
 
     def _streamed(self, samples):
         """Reads samples that are not resident."""
-        samples = (samples + self.samples.start).tolist()
+        samples = (samples + self.indices.start).tolist()
         item = self._reader._take_on_device(samples, self._gpu.allocate, self._gpu.stream)
         return self._gpu.tensors(*item, null_masks=True)
 
     def _gathered(self, indices, streamed):
-        """Returns rows of resident samples, at least as long as the streamed ones."""
+        """Returns the rows of resident samples. Padded rows are at least as long as the streamed rows."""
         gathering, tensors = _tensilo.PendingGathers(), {}
         for column in self._columns:
             tensors[column.name] = column.rows(indices, streamed.get(column.name), gathering)
             if self._null_masks and column.nullable:
                 tensors[f"{column.name}_is_null"] = column.masks(indices)
-        # the caller may overwrite the indices before `_finish` reads them
+        # the caller can overwrite the indices before `_finish` reads them
         self._pending.append((gathering, indices.clone()))
         while len(self._pending) > (0 if self._gpu.gpu.is_emulated else _MAX_IN_FLIGHT):
             self._finish(*self._pending.popleft())
@@ -203,7 +205,7 @@ class _Column:
         return rows
 
     def replace(self, rows, positions, streamed):
-        """Copies streamed samples into rows, which are at least as long."""
+        """Copies streamed samples to rows, which are at least as long as these samples."""
         if not self._is_padded:
             rows[positions] = streamed
             return
@@ -214,5 +216,5 @@ class _Column:
         """Returns which of the samples are null."""
         if len(self._nulls) == 0:
             return torch.zeros_like(indices, dtype=torch.bool)
-        # an index out of range would be a CUDA assertion, after which the process cannot use the GPU
+        # an index out of range would cause a CUDA assertion, after which the process cannot use the GPU
         return self._nulls[indices.clamp(0, len(self._nulls) - 1)]

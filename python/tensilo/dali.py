@@ -25,16 +25,16 @@ __all__ = ["Source"]
 class Source:
     """Delivers the batches of a loader to ``fn.external_source`` in batch mode.
 
-    Each pass is an epoch of the loader. A batch is a list with one entry per column: an array if its samples
-    have one shape, else a list of arrays. Text and bytes, such as encoded images, are arrays of ``uint8``; bf16
-    becomes float32.
+    Each pass is an epoch of the loader. A batch is a list with one entry per column: an array if the samples
+    have a fixed shape, otherwise a list of arrays. Text and bytes, such as encoded images, are arrays of
+    ``uint8``; bf16 becomes float32.
 
     Args:
         loader: the loader. Its batch size must not exceed the batch size of the pipeline.
         columns: the names of the columns, in the order of the outputs.
 
     Raises:
-        ValueError: a sample is null, or a column has a type that DALI does not take.
+        ValueError: a sample is null, or a column has a type that DALI does not support.
     """
 
     def __init__(self, loader: _tensilo.Loader, columns: str | Sequence[str]) -> None:
@@ -43,7 +43,7 @@ class Source:
         self._batches: Iterator[_tensilo.Batch] | None = None
 
     def __iter__(self) -> Source:
-        self._batches = None  # an epoch starts at the first batch, so an unused pass does not consume one
+        self._batches = None  # the epoch starts with the first batch, so an unused iterator does not skip an epoch
         return self
 
     def __next__(self) -> list[Any]:

@@ -1,6 +1,6 @@
-"""Converts to datasets, and reads them as dataframes, with Dask.
+"""Converts files to datasets, and reads datasets as dataframes, with Dask.
 
-Works with any Dask scheduler, such as ``dask.distributed``. All workers must see inputs and outputs under the same
+It works with any Dask scheduler, such as ``dask.distributed``. All workers must see inputs and outputs under the same
 paths.
 """
 
@@ -28,7 +28,7 @@ _PARTITION_BYTES = 128 << 20
 def convert(inputs: Any, out: str | PathLike[str], **options: Any) -> _tensilo.Dataset:
     """Converts files to a new dataset, with one Dask task per data file, and opens it.
 
-    Tasks may be repeated.
+    Dask can repeat tasks: a repeated task writes the same file.
 
     Args:
         inputs, out, **options: the arguments of ``tensilo.distributed.plan``, which also lists the errors.
@@ -45,12 +45,12 @@ def read(
 ) -> dask.dataframe.DataFrame:
     """Returns a Dask dataframe with the samples of a dataset. Its index is the sample index.
 
-    Columns are the ones that ``pandas.DataFrame.from_arrow`` makes of a ``Batch``, with Arrow dtypes.
+    Its columns are the ones that ``pandas.DataFrame.from_arrow`` makes from a ``Batch``, with Arrow dtypes.
 
     Args:
         source: a ``tensilo.Dataset``, or a source for ``tensilo.open``. Tasks read its current version.
         columns: the columns to read. Default: all columns.
-        partitions: the number of partitions. Default: chosen so that a partition has about 128 MiB.
+        partitions: the number of partitions. Default: chosen so that a partition takes about 128 MiB.
     """
     dataset = opened(source)
     names = [columns] if isinstance(columns, str) else columns

@@ -1,7 +1,7 @@
 """A loader for JAX.
 
-It wraps ``tensilo.Loader`` and converts its batches to JAX arrays: on the host, as global arrays of a sharding, or
-decoded on a GPU.
+It wraps ``tensilo.Loader`` and converts its batches to JAX arrays. The arrays are on the host, are global arrays with
+a sharding, or are decoded on a GPU.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ __all__ = ["Loader"]
 
 
 def _sample(values: Any, start: int, shape: tuple[int, ...]) -> Any:
-    """Returns the sample that starts at an element."""
+    """Returns the sample that starts at element ``start``."""
     return jax.lax.dynamic_slice(values, (start,), (math.prod(shape),)).reshape(shape)
 
 
 class Loader:
     """Delivers batches of JAX arrays; each process gets its share.
 
-    A batch is a dict from names to arrays. Columns whose samples differ in shape are lists of arrays unless ``pad``
-    names them. Text and lists are lists.
+    A batch is a dict from names to arrays. A column whose samples differ in shape becomes a list of arrays, unless
+    ``pad`` names the column. Text and lists become Python lists.
 
     Args:
         source: a ``tensilo.Dataset``, or a source for ``tensilo.open``.
         batch_size: the number of samples in a batch of this process.
         device: the GPU that decodes and holds the arrays: "cuda" for the first GPU, or a device such as "cuda:1".
-            Not with ``sharding``. Default: None, the CPU decodes.
-        sharding: a ``jax.sharding.Sharding``. Arrays are then global arrays over the batches of all processes.
-            Default: None.
-        transform: a function of a batch, as a dict of arrays, whose result is delivered instead. It runs on the
-            iterating thread. Default: None.
-        io: how files are read, see ``tensilo.open``. Default: "auto".
+            It cannot be combined with ``sharding``. Default: None, which decodes on the CPU.
+        sharding: a ``jax.sharding.Sharding``. If given, each array is a global array over the batches of all
+            processes. Default: None.
+        transform: a function that takes a batch as a dict of arrays. Its result is delivered instead of the
+            batch. It runs on the iterating thread. Default: None.
+        io: how files are read; see ``tensilo.open``. Default: "auto".
         rank: the rank of this process. Default: ``jax.process_index()``.
         world_size: the number of ranks. Default: ``jax.process_count()``.
         **options: options of ``tensilo.Loader``, such as ``columns``, ``pad``, ``order``, ``seed`` and
@@ -70,7 +70,7 @@ class Loader:
         self._transform = transform
 
     def __getattr__(self, name: str) -> Any:
-        # epoch, batches_left, set_epoch, state_dict, load_state_dict, stats, samples
+        # such as epoch, batches_left, set_epoch, state_dict, load_state_dict, stats and indices
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._loader, name)
@@ -79,7 +79,7 @@ class Loader:
         return len(self._loader)
 
     def __iter__(self) -> Iterator[Any]:
-        # `map` rather than a generator: threads can share it
+        # unlike a generator, `map` can be shared by threads
         if self._gpu is not None:
             return map(self._on_device, self._loader._iter_on_device(self._gpu.allocate, self._gpu.stream))
         return map(self._arrays, self._loader)
@@ -97,7 +97,7 @@ class Loader:
             return jax.dlpack.from_dlpack(memory.array(start, column.dtype, column.shape))
         slots = column._sample_slots()
         _, end = column._device_range
-        # JAX arrays start at multiples of 16 bytes, but samples of different lengths do not
+        # JAX arrays must start at multiples of 16 bytes, but samples of different lengths do not
         values = jax.dlpack.from_dlpack(memory.array(start, column.dtype, ((end - start) // column._element_bytes,)))
         return [slot and _sample(values, slot[0] // column._element_bytes, slot[1]) for slot in slots]
 

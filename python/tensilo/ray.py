@@ -1,6 +1,6 @@
-"""Converts to datasets, and exchanges them with Ray Data, on a Ray cluster.
+"""Converts files to datasets on a Ray cluster, and exchanges datasets with Ray Data.
 
-Workers may be killed and tasks repeated at any time: a repeated task writes the same bytes, and readers see either
+Workers can be killed and tasks repeated at any time. A repeated task writes the same bytes, and readers see either
 the complete version or nothing. All nodes must see inputs and outputs under the same paths.
 
     import tensilo.ray
@@ -49,13 +49,15 @@ def convert(
 ) -> _tensilo.Dataset:
     """Converts files to a new dataset on the cluster, and opens it.
 
-    Even if workers fail, the files are byte for byte the ones that ``tensilo.convert`` writes with ``shard_bytes``.
+    Even if workers fail, the files are equal, byte for byte, to the files that ``tensilo.convert`` writes with
+    ``shard_bytes``.
 
     Args:
         inputs, out, **options: the arguments of ``tensilo.distributed.plan``.
         ray_remote_args: options of the Ray tasks, such as ``{"num_cpus": 2}``. Default: a task has one CPU, and is
             retried up to 10 times if its worker dies.
-        run: the function that runs a task. Default: ``tensilo.distributed.run``. A replacement must call it.
+        run: the function that runs a task. Default: ``tensilo.distributed.run``. A replacement must call
+            that function.
     """
     tasks = distributed.plan(inputs, out, **options)
     remote: Any = ray.remote(**{"num_cpus": 1, "max_retries": _RETRIES, **(ray_remote_args or {})})(run)
@@ -73,10 +75,10 @@ def convert(
 def read(
     source: Any, columns: str | Sequence[str] | None = None, *, override_num_blocks: int | None = None, **options: Any
 ) -> ray.data.Dataset:
-    """Returns a Ray Data dataset with every sample of a dataset once.
+    """Returns a Ray Data dataset that contains every sample of a dataset once.
 
-    Blocks are Arrow tables, as ``pyarrow.table`` makes of a ``Batch``: tensors are fixed-size lists, and bf16
-    becomes float32.
+    Its blocks are the Arrow tables that ``pyarrow.table`` makes from a ``Batch``: tensors are fixed-size lists, and
+    bf16 becomes float32.
 
     Args:
         source: a ``tensilo.Dataset``, or a source for ``tensilo.open``. Tasks read its current version.
@@ -98,16 +100,16 @@ def write(
 ) -> _tensilo.Dataset:
     """Writes a Ray Data dataset to a new dataset, and opens it.
 
-    Readers see all of it, or nothing if any task fails. Samples have the order of the blocks if Ray preserves it
-    (``DataContext.get_current().execution_options.preserve_order``).
+    Readers see the whole dataset, or nothing if any task fails. Samples are in the order of the blocks if Ray
+    preserves that order (``DataContext.get_current().execution_options.preserve_order``).
 
     Args:
         dataset: the Ray Data dataset.
         out: the folder, or a prefix of an object store.
-        rows_per_file: the minimum number of samples of a file. Default: one block per file.
+        rows_per_file: the minimum number of samples in a file. Default: one block per file.
         concurrency, ray_remote_args: see ``ray.data.Dataset.write_datasink``.
         **options: the options bf16, casts, columns, skip, shapes, null_elements and profile of
-            ``tensilo.convert``. Lists of numbers may have any length, unless ``shapes`` declares one.
+            ``tensilo.convert``. Lists of numbers can have any length unless ``shapes`` declares it.
 
     Raises:
         ValueError: the Ray Data dataset has no rows.
@@ -172,8 +174,9 @@ class _Read:
 class Sink(Datasink[list[distributed.Fragment]]):
     """A sink for ``ray.data.Dataset.write_datasink`` that writes a new dataset. See ``write`` for the arguments.
 
-    Each task writes a file that no reader sees. When all files are written, one version lists them. If any task
-    fails, there is no version, and ``tensilo dataset gc`` removes the files once the folder contains a dataset.
+    Each task writes a file that readers do not see yet. When all files are written, one version publishes them. If
+    any task fails, no version is published. ``tensilo dataset gc`` can remove the files once the folder contains a
+    dataset.
     """
 
     def __init__(
@@ -203,7 +206,7 @@ class Sink(Datasink[list[distributed.Fragment]]):
 
     @property
     def min_rows_per_write(self) -> int | None:
-        """The minimum number of samples of a file."""
+        """The minimum number of samples in a file."""
         return self._rows_per_file
 
     def write(self, blocks: Iterable[Any], ctx: Any) -> list[distributed.Fragment]:
@@ -225,7 +228,7 @@ class Sink(Datasink[list[distributed.Fragment]]):
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Replaces Ray's tensor types in a table by Arrow's."""
+    """Replaces Ray's tensor types in a table with Arrow's."""
     for i, field in enumerate(table.schema):
         if isinstance(field.type, pa.ExtensionType) and field.type.extension_name.startswith("ray.data."):
             table = table.set_column(i, field.name, _plain_column(field.name, table.column(i).combine_chunks()))
@@ -235,7 +238,7 @@ def _plain(table: pa.Table) -> pa.Table:
 def _plain_column(name: str, array: Any) -> pa.Array:
     shape = getattr(array.type, "shape", None)
     if shape is None:
-        raise TypeError(f"column {name!r} is {array.type}: convert tensors of different shapes to lists")
+        raise TypeError(f"column {name!r} has type {array.type}: convert tensors of different shapes to lists")
     value_type = array.type.storage_type.value_type
     storage = array.storage.cast(pa.list_(value_type, math.prod(shape)))
     return pa.ExtensionArray.from_storage(pa.fixed_shape_tensor(value_type, list(shape)), storage)

@@ -1,6 +1,6 @@
-"""Converts to datasets with Spark, and provides a Spark data source.
+"""Converts files to datasets with Spark, and provides a Spark data source.
 
-Workers may be lost and tasks repeated at any time, as with ``tensilo.distributed``. All workers must see inputs and
+Workers can be lost and tasks repeated at any time, as with ``tensilo.distributed``. All workers must see inputs and
 outputs under the same paths.
 
     spark.dataSource.register(tensilo.spark.Source)
@@ -39,7 +39,7 @@ from .distributed._task import Job
 
 __all__ = ["Source", "convert"]
 
-# the approximate sizes of a partition and of a batch in it
+# the approximate sizes of a partition, and of a batch in a partition
 _PARTITION_BYTES = 128 << 20
 _BATCH_BYTES = 16 << 20
 
@@ -56,7 +56,7 @@ _WIDER = {
 def convert(spark: SparkSession, inputs: Any, out: str | PathLike[str], **options: Any) -> _tensilo.Dataset:
     """Converts files to a new dataset, with one Spark task per data file, and opens it.
 
-    Tasks may be repeated.
+    Spark can repeat tasks: a repeated task writes the same file.
 
     Args:
         spark: the Spark session.
@@ -72,11 +72,11 @@ class Source(DataSource):
     """The Spark data source ``tensilo``. The path is the folder or object prefix of a dataset.
 
     Options for reading are ``columns``, a comma-separated list, and ``partitions``, the number of partitions (by
-    default, a partition has about 128 MiB). Options for writing are ``bf16`` ("true") and ``profile``. Arrays of
-    numbers become tensors of any length.
+    default, a partition takes about 128 MiB). Options for writing are ``bf16`` ("true") and ``profile``. Arrays of
+    numbers become tensors whose length varies.
 
-    A frame becomes a new dataset, or is appended to an existing dataset with the same columns. Readers see all of
-    it or nothing. An empty frame appends nothing, and raises ``ValueError`` for a new dataset.
+    A frame becomes a new dataset, or is appended to an existing dataset with the same columns. Readers see the whole
+    frame or nothing. Appending an empty frame does nothing, and writing one to a new dataset raises ``ValueError``.
     """
 
     @classmethod
@@ -143,7 +143,7 @@ class _CommitMessage(WriterCommitMessage):
 
 
 class _Writer(DataSourceArrowWriter):
-    """Writes a file per task, and publishes all of them at the end."""
+    """Writes one file per task, and publishes all files at the end."""
 
     def __init__(self, folder: str, options: dict[str, str], overwrite: bool) -> None:
         version = 1
@@ -175,4 +175,4 @@ class _Writer(DataSourceArrowWriter):
             distributed.commit(self._folder, fragments)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
-        """Does nothing: no version lists the files, so ``tensilo dataset gc`` removes them."""
+        """Does nothing: no version lists the files, so ``tensilo dataset gc`` can remove them."""

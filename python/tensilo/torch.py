@@ -1,10 +1,10 @@
 """A dataset and a loader for PyTorch.
 
 ``Dataset`` is for ``torch.utils.data.DataLoader``, which shuffles and has worker processes. ``Loader`` is faster and
-resumes exactly: its threads prefetch batches in the training process.
+resumes exactly. Its threads prefetch batches in the training process.
 
-With the default ``collate_fn``, ``Dataset`` reads a whole batch in one call: the samples that a ``DataLoader``
-fetches are placeholders, and collating them reads their batch, in a worker directly into shared memory.
+With the default ``collate_fn``, ``Dataset`` reads a whole batch in one call. The samples that a ``DataLoader`` fetches
+are only placeholders. Collating them reads the batch; a worker reads it directly into shared memory.
 """
 
 from __future__ import annotations
@@ -29,24 +29,28 @@ __all__ = ["Dataset", "Loader"]
 class Dataset(_TorchDataset):
     """A map-style dataset for ``torch.utils.data.DataLoader``.
 
-    A sample is a dict of tensors. Numbers are tensors without dimensions; text and bytes stay ``str`` and ``bytes``.
+    A sample is a dict of tensors. Scalars are zero-dimensional tensors; text and bytes stay ``str`` and ``bytes``.
 
     A ``DataLoader`` with its default ``collate_fn`` reads a batch in one call, and gets one tensor per column. In
     workers, tensors are decoded directly into shared memory. Samples whose first extent varies become a nested tensor
-    of layout ``torch.jagged``; if other extents vary, they become a list of tensors. A custom ``collate_fn`` gets
-    mappings, which ``dict(sample)`` converts. ``dataset[[5, 3]]`` is such a batch, too, for
-    ``DataLoader(dataset, batch_size=None, sampler=BatchSampler(...))``.
+    with layout ``torch.jagged``; if other extents vary, they become a list of tensors. A custom ``collate_fn`` gets
+    one mapping per sample; ``dict(sample)`` converts it to a dict.
+
+    A list of indices, as in ``dataset[[5, 3]]``, also returns such a batch.
+    ``DataLoader(dataset, batch_size=None, sampler=BatchSampler(...))`` uses this.
 
     Args:
         source: a ``tensilo.Dataset``, or a source for ``tensilo.open``.
         columns: the columns to read. Default: all columns.
-        dtypes: the dtypes to convert columns to, such as ``{"mel": "f32"}``. Default: the stored dtypes.
-        pad: pads columns whose samples differ in shape, so that each becomes one tensor in a batch of a
-            ``DataLoader``: a dict from names to the padding value or to ``(value, multiple)``. Default: no padding.
+        casts: the dtypes to convert columns to, such as ``{"mel": "f32"}``. Default: the stored dtypes.
+        pad: how to pad columns whose samples differ in shape, so that each column becomes one tensor in a batch of a
+            ``DataLoader``: a dict from names to padding values or to ``(value, multiple)``. The padded length is
+            rounded up to a multiple of ``multiple``. Default: no padding.
         null_masks: whether a batch of a ``DataLoader`` has a bool tensor ``NAME_is_null`` for each nullable column
-            that is a tensor. The elements of nulls are zeros. Default: False.
-        transform: a function that is applied to every sample. Batches are then collated from samples. Default: None.
-        io: how files are read, see ``tensilo.open``. Default: "auto".
+            that is a tensor. The elements of null samples are zeros. Default: False.
+        transform: a function that is applied to every sample. If given, samples are transformed and collated one by
+            one. Default: None.
+        io: how files are read; see ``tensilo.open``. Default: "auto".
     """
 
     def __init__(
@@ -54,7 +58,7 @@ class Dataset(_TorchDataset):
         source: Any,
         columns: str | Sequence[str] | None = None,
         *,
-        dtypes: Mapping[str, Any] | None = None,
+        casts: Mapping[str, Any] | None = None,
         pad: Mapping[str, float | tuple[float, int]] | None = None,
         null_masks: bool = False,
         transform: Callable[[dict[str, Any]], Any] | None = None,
@@ -62,15 +66,15 @@ class Dataset(_TorchDataset):
     ) -> None:
         self.dataset = _loader_options.opened(source, io)
         self.columns = [columns] if isinstance(columns, str) else columns
-        self.dtypes = dtypes
+        self.casts = casts
         self.pad = {name: how if isinstance(how, tuple) else (how, 1) for name, how in (pad or {}).items()}
         self.null_masks = null_masks
         self.transform = transform
-        # raise errors of names and dtypes now, not in a worker
-        batch = self.dataset.take([], self.columns, dtypes=dtypes)
+        # raise errors about names and casts now, not in a worker
+        batch = self.dataset.take([], self.columns, casts=casts)
         for name, column in batch.items():
             if self.dataset.schema[name]._advice is not None:
-                column.array()  # raises: the elements only encode the values
+                column.array()  # raises, because the elements only encode the values
         for name, (value, multiple) in self.pad.items():
             batch[name].padded(value, multiple=multiple)
 
@@ -81,11 +85,11 @@ class Dataset(_TorchDataset):
         return f"tensilo.torch.Dataset of {self.dataset!r}"
 
     def __getitem__(self, index: Any) -> Any:
-        """Returns a sample, or for several indices a batch as a ``DataLoader`` collates it."""
+        """Returns a sample. For several indices, returns the batch that a ``DataLoader`` would collate."""
         if hasattr(index, "__index__") and getattr(index, "ndim", 0) == 0:
             row = self.__getitems__([index.__index__()])[0]
             return row.as_dict() if isinstance(row, _Row) else row
-        index = self.dataset.take(index, []).samples.tolist()
+        index = self.dataset.take(index, []).indices.tolist()
         return default_collate(self.__getitems__(index)) if len(index) else _Fetch(self, index).tensors()
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
@@ -105,14 +109,14 @@ class _Fetch:
 
     @property
     def batch(self):
-        """The samples, read in one call."""
+        """The samples, which are read in one call."""
         if self._batch is None:
             source = self._dataset
-            self._batch = source.dataset.take(self._indices, source.columns, dtypes=source.dtypes)
+            self._batch = source.dataset.take(self._indices, source.columns, casts=source.casts)
         return self._batch
 
     def tensors(self):
-        """Returns a tensor per column, in shared memory if this is a worker process."""
+        """Returns one tensor per column. In a worker process, the tensors are in shared memory."""
         if get_worker_info() is None:
             return self._of_columns(self.batch, False)
         source = self._dataset
@@ -121,7 +125,7 @@ class _Fetch:
         rest = [name for name in names if name not in direct]
         tensors = {}
         if rest:
-            tensors = self._of_columns(source.dataset.take(self._indices, rest, dtypes=self._dtypes(rest)), True)
+            tensors = self._of_columns(source.dataset.take(self._indices, rest, casts=self._casts(rest)), True)
         tensors |= {name: self._shared(source.dataset[name]) for name in direct}
         return {name: tensors.pop(name) for name in names} | tensors
 
@@ -141,25 +145,28 @@ class _Fetch:
         return column.padded(value, multiple=multiple, out=out)
 
     def _is_read_directly(self, column):
-        """Returns whether a column can be decoded directly into shared memory: it has one shape and needs no mask."""
+        """Returns whether a column can be decoded directly into shared memory.
+
+        This requires numbers of a fixed shape, and no null mask.
+        """
         has_mask = column.nullable and self._dataset.null_masks
         return not column.levels and None not in column.shape and column.dtype not in _TEXTS and not has_mask
 
     def _shared(self, column):
-        dtype = self._dtypes([column.name]).get(column.name)
+        dtype = self._casts([column.name]).get(column.name)
         stored = column.dtype if dtype is None else _tensilo.tensor(dtype).dtype
         out = in_shared_memory((self.count, *column.shape), dtype_of(stored))
         return column.take(self._indices, dtype=dtype, out=out)
 
-    def _dtypes(self, names):
-        return {name: dtype for name, dtype in (self._dataset.dtypes or {}).items() if name in names}
+    def _casts(self, names):
+        return {name: dtype for name, dtype in (self._dataset.casts or {}).items() if name in names}
 
 
 _TEXTS = ("utf8", "bytes")
 
 
 class _Row(Mapping):
-    """A sample of a batch that is read on first access."""
+    """A sample of a batch. The first access to a sample reads the whole batch."""
 
     __slots__ = ("fetch", "index")
 
@@ -189,7 +196,7 @@ class _Row(Mapping):
 
 
 def _sample(column, index):
-    """Returns a sample of a column as a tensor, or unchanged if no tensor can hold it."""
+    """Returns a sample of a column as a tensor, or unchanged if a tensor cannot hold it."""
     sample = column[index]
     if isinstance(sample, _tensilo.Array):
         return torch.from_dlpack(sample)
@@ -199,7 +206,11 @@ def _sample(column, index):
 
 
 def _collate_rows(rows, *, collate_fn_map=None):
-    """Collates samples. A complete batch in its order is read in one call; other samples are collated as dicts."""
+    """Collates samples.
+
+    If they are all samples of one batch, in its order, the batch is read in one call. Otherwise, they are collated as
+    dicts.
+    """
     fetch = rows[0].fetch
     is_whole = len(rows) == fetch.count and all(row.fetch is fetch and row.index == i for i, row in enumerate(rows))
     if is_whole:
@@ -213,41 +224,44 @@ default_collate_fn_map[_Row] = _collate_rows
 class Loader(IterableDataset):
     """Delivers batches of tensors, which threads prefetch.
 
-    A batch is a dict from names to tensors. Samples of a fixed shape, or padded ones, are one tensor. Samples whose
-    first extent varies are a nested tensor of layout ``torch.jagged``; if other extents vary, they are a list of
-    tensors. Text and lists are lists.
+    A batch is a dict from names to tensors. Samples that have a fixed shape or are padded become one tensor. Samples
+    whose first extent varies become a nested tensor with layout ``torch.jagged``; if other extents vary, they become a
+    list of tensors. Text and lists become Python lists.
 
-    ``for batch in loader`` delivers one epoch, and the next ``for`` the next epoch. ``state_dict()`` and
-    ``load_state_dict()`` resume exactly, with any number of ranks and any batch size. Each rank gets its share.
+    ``for batch in loader`` delivers one epoch, and the next ``for`` delivers the next epoch. Each rank gets its share
+    of the samples. ``state_dict()`` and ``load_state_dict()`` resume exactly, even with another number of ranks or
+    another batch size.
 
-    In a worker of ``DataLoader(loader, batch_size=None, num_workers=n)`` the loader has no threads. It delivers the
-    share of the worker, and the order of all batches is the same for any number of workers.
+    In a worker of ``DataLoader(loader, batch_size=None, num_workers=n)``, the loader starts no threads and delivers
+    only the worker's share of the batches. The order of all batches is the same for any number of workers.
 
     Args:
         source: a ``tensilo.Dataset``, or a source for ``tensilo.open``.
         batch_size: the number of samples in a batch of this rank.
-        rank: the rank of this process; pass ``world_size``, too. Default: the rank in ``torch.distributed`` if it is
-            initialized, else the environment variable ``RANK``, else 0.
-        world_size: the number of ranks. Default: from ``torch.distributed`` or ``WORLD_SIZE`` likewise, else 1.
-        device: the GPU that decodes and holds the tensors: "cuda", or a device such as "cuda:1". It decodes while the
-            training works on the previous batch. Text and lists stay lists. Any stream may use the tensors; call
-            ``tensor.record_stream`` to use one on a stream other than the stream of the loop. Default: None, the CPU
-            decodes.
-        min_device_bytes: batches of fewer delivered bytes are decoded on the CPU and sent to the GPU; 0 decodes all
-            on the GPU. Only with ``device``. Default: 1 MiB.
+        rank: the rank of this process. If you pass it, also pass ``world_size``. Default: the rank in
+            ``torch.distributed`` if it is initialized, else the environment variable ``RANK``, else 0.
+        world_size: the number of ranks. Default: the world size of ``torch.distributed`` if it is initialized, else
+            the environment variable ``WORLD_SIZE``, else 1.
+        device: the GPU that decodes and holds the tensors: "cuda", or a device such as "cuda:1". It decodes a batch
+            while the training step works on the previous one. Text and lists stay Python lists. The tensors can be
+            used on any stream. Call ``tensor.record_stream`` to use one on a stream other than the stream of the loop.
+            Default: None, which decodes on the CPU.
+        min_device_bytes: a batch with fewer delivered bytes than this is decoded on the CPU and sent to the GPU. With
+            0, the GPU decodes every batch. Only with ``device``. Default: 1 MiB.
         pin_memory: whether tensors are in pinned memory, for non-blocking copies to a device. Default: False.
         null_masks: whether a batch has a bool tensor ``NAME_is_null`` for each nullable column that is a tensor. The
-            elements of nulls are zeros. Default: False.
-        transform: a function of a batch, as a dict of tensors, whose result is delivered instead. It runs on the
-            iterating thread, or in the worker of a ``DataLoader``, and is not part of the state. Default: None.
-        io: how files are read, see ``tensilo.open``. Default: "auto".
-        columns, dtypes, pad: see ``Dataset``.
+            elements of null samples are zeros. Default: False.
+        transform: a function that takes a batch as a dict of tensors. Its result is delivered instead of the batch. It
+            runs on the iterating thread, or in the worker of a ``DataLoader``. It is not part of the state. Default:
+            None.
+        io: how files are read; see ``tensilo.open``. Default: "auto".
+        columns, casts, pad: see ``Dataset``.
         order: "windowed", "shuffled" or "sequential". Default: "windowed".
         seed: the seed of the shuffle. Default: 0.
         last_batch: what happens to samples that do not fill a batch on every rank: "drop", "pad" or "exact". Default:
             "drop".
-        decode_threads: the maximum number of threads that decode at the same time. "auto" leaves one CPU to the
-            training. Default: "auto".
+        decode_threads: the maximum number of threads that decode at the same time. "auto" leaves one CPU for the
+            training loop. Default: "auto".
         window, io_depth, prefetch, on_damage: see ``tensilo.Loader``.
     """
 
@@ -286,7 +300,7 @@ class Loader(IterableDataset):
         self.device, self._min_device_bytes = device, min_device_bytes
         self._options = options
         self._loader = self._make_loader()
-        # in a DataLoader worker: its state, and whether its last epoch was left early
+        # only in a DataLoader worker: the state of the worker, and whether it left its last epoch early
         self._worker_state: dict[str, Any] | None = None
         self._left_early = False
 
@@ -303,12 +317,12 @@ class Loader(IterableDataset):
         )
 
     def __len__(self) -> int:
-        """Returns the number of batches of a whole epoch."""
+        """Returns the number of batches in a whole epoch."""
         return len(self._loader)
 
     @property
     def batches_left(self) -> int:
-        """The number of batches that the next ``for`` delivers: fewer than ``len`` after a state was loaded."""
+        """The number of batches that the next ``for`` delivers: fewer than ``len`` if a loaded state is mid-epoch."""
         return self._loader.batches_left
 
     def __repr__(self) -> str:
@@ -318,7 +332,7 @@ class Loader(IterableDataset):
     def epoch(self) -> int:
         """The epoch of the next batch, counted from 0. After the last batch of an epoch, it is the next epoch.
 
-        ``for epoch in range(loader.epoch, epochs)`` resumes after a state was loaded.
+        After a state is loaded, ``for epoch in range(loader.epoch, epochs)`` resumes the training.
         """
         return self._loader.epoch
 
@@ -334,7 +348,7 @@ class Loader(IterableDataset):
     def state_dict(self) -> dict[str, Any]:
         """Returns the state after the delivered batches.
 
-        In a worker of a ``DataLoader``, it is the state of that worker, to load in the worker with the same id.
+        In a worker of a ``DataLoader``, this is the state of that worker. Load it in the worker with the same id.
         """
         return self._loader.state_dict() if self._worker_state is None else self._worker_state
 
@@ -352,13 +366,13 @@ class Loader(IterableDataset):
         """Returns statistics of the last iteration. The entry "verdict" says what limits the loader."""
         return self._loader.stats()
 
-    def samples(self, step: int) -> torch.Tensor:
-        """Returns the indices of the samples of a step of this rank as a tensor.
+    def indices(self, step: int) -> torch.Tensor:
+        """Returns the indices of the samples that this rank takes in a step, as a tensor.
 
         Args:
             step: the step in the current epoch, counted from 0.
         """
-        return torch.from_dlpack(self._loader.samples(step))
+        return torch.from_dlpack(self._loader.indices(step))
 
     def __iter__(self) -> Iterator[Any]:
         worker = get_worker_info()
@@ -367,7 +381,7 @@ class Loader(IterableDataset):
         if worker is not None:
             return self._worker_batches(worker.id, worker.num_workers)
         if self._worker_state is not None:
-            raise ValueError("the loaded state belongs to a DataLoader worker: load it there, with as many workers")
+            raise ValueError("the loaded state belongs to a DataLoader worker: load it there, and keep num_workers")
         if self._gpu is not None:
             batches = self._loader._iter_on_device(self._gpu.allocate, self._gpu.stream)
             return _Batches(batches, lambda item: self._gpu.tensors(*item, null_masks=self.null_masks), self.transform)
@@ -377,14 +391,14 @@ class Loader(IterableDataset):
     def _worker_batches(self, worker, num_workers):
         """Yields every ``num_workers``-th batch, read on this thread."""
         if self._left_early:
-            # the loop left the epoch early: skip the rest
+            # the loop left the epoch early: skip the remaining batches
             self.set_epoch(self.epoch + 1)
         taken = (self._worker_state or {}).get("taken", 0)
         start, self._worker_state = self._loader.state_dict(), None
         position = start["position"]
         reader = self._loader.reader()
         for step in range(worker + taken * num_workers, self._loader._batches_from(position), num_workers):
-            batch = reader.take(self._loader.samples(step, position=position))
+            batch = reader.take(self._loader.indices(step, position=position))
             taken += 1
             self._left_early, self._worker_state = True, {**start, "taken": taken}
             tensors = of_batch(batch, null_masks=self.null_masks)
@@ -403,7 +417,7 @@ class Loader(IterableDataset):
 
 
 class _Batches:
-    """Iterates over an epoch as tensors. Threads may share it, unlike a generator."""
+    """Iterates over an epoch as tensors. Unlike a generator, it can be shared by threads."""
 
     def __init__(self, batches, tensors, transform):
         self._batches, self._tensors, self._transform = batches, tensors, transform

@@ -81,7 +81,7 @@ def test_options_that_do_not_exist_are_explained(mixed):
 
 def test_a_gpu_delivers_what_the_processor_delivers(ragged, gpu):
     Loader = tensilo.jax.Loader
-    options = {"order": "shuffled", "last_batch": "exact", "pad": {"mel": 0}, "dtypes": {"mel": "f32"}}
+    options = {"order": "shuffled", "last_batch": "exact", "pad": {"mel": 0}, "casts": {"mel": "f32"}}
     for found, expected in zip(
         Loader(ragged, 64, device="cuda", **options), Loader(ragged, 64, **options), strict=True
     ):

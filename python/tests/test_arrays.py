@@ -199,7 +199,7 @@ def test_hostile_arguments_are_exceptions(mixed):
             return "f32"
 
     options = {"emb": Changes(), "label": "i64"}
-    assert mixed.take([0], dtypes=options)["emb"].dtype == "f32" and not options
+    assert mixed.take([0], casts=options)["emb"].dtype == "f32" and not options
 
 
 def test_an_array_without_dimensions_is_a_buffer(mixed):

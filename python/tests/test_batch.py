@@ -16,7 +16,7 @@ from conftest import SCHEMA, assert_is_sample
 
 def assert_same(batch, expected):
     """Asserts that two batches have the same samples of the same columns."""
-    assert batch.samples.tolist() == expected.samples.tolist() and batch.keys() == expected.keys()
+    assert batch.indices.tolist() == expected.indices.tolist() and batch.keys() == expected.keys()
     for name, column in batch.items():
         other = expected[name]
         assert (column.dtype, column.shape, column.levels, column.nullable, column.null_count) == (
@@ -83,7 +83,7 @@ def test_a_process_returns_batches(mixed_path):
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         batches = pool.map(read, [(mixed_path, 0, 0), (mixed_path, 3, 9)])
     assert len(batches[0]) == 0 and batches[0].keys() == list(SCHEMA)
-    assert batches[1].samples.tolist() == [3, 4, 5, 6, 7, 8]
+    assert batches[1].indices.tolist() == [3, 4, 5, 6, 7, 8]
     for row, i in zip(batches[1].rows(), range(3, 9), strict=True):
         assert_is_sample(row, i)
 
@@ -94,7 +94,7 @@ def test_a_pickled_or_sliced_batch_has_its_epoch_and_position(mixed):
     batch = next(batches)
     for again in (pickle.loads(pickle.dumps(batch)), batch[:]):
         assert (again.epoch, again.position, again.substituted) == (batch.epoch, 10, [])
-        assert again.samples.tolist() == batch.samples.tolist() == again["label"].tolist()
+        assert again.indices.tolist() == batch.indices.tolist() == again["label"].tolist()
     column = pickle.loads(pickle.dumps(batch["label"]))
     assert (column.name, column.tolist()) == ("label", batch["label"].tolist())
 

@@ -59,7 +59,7 @@ def test_samples_come_in_the_requested_order(mixed, indices):
         expected = [int(i) % COUNT for i in indices]
     batch = mixed.take(indices)
     assert len(batch) == len(expected)
-    assert batch["label"].tolist() == expected == batch.samples.tolist()
+    assert batch["label"].tolist() == expected == batch.indices.tolist()
     for row, i in zip(batch.rows(), expected, strict=True):
         assert_is_sample(row, i)
 
@@ -88,10 +88,10 @@ def test_a_column_reads_its_samples(mixed):
 
 def test_types_can_be_changed_on_the_way(mixed):
     assert mixed["emb"].take([1], dtype="f32").dtype == "f32"
-    batch = mixed.take([1], columns=["emb", "label"], dtypes={"emb": np.float32})
+    batch = mixed.take([1], columns=["emb", "label"], casts={"emb": np.float32})
     assert batch["emb"].numpy().dtype == np.float32
     with pytest.raises(ValueError, match="label"):
-        mixed.take([1], dtypes={"label": "i8"})
+        mixed.take([1], casts={"label": "i8"})
 
 
 def test_values_go_to_memory_of_the_caller(mixed):
@@ -271,21 +271,21 @@ def test_schemas_are_mappings_that_compare_and_pickle(mixed):
 
 def test_options_are_any_mapping(mixed, tmp_path):
     dtypes = MappingProxyType({"emb": "f32"})
-    assert mixed.take([0], dtypes=dtypes)["emb"].dtype == "f32"
+    assert mixed.take([0], casts=dtypes)["emb"].dtype == "f32"
     with ts.Writer(tmp_path / "x.tsl", MappingProxyType({"x": ts.tensor("i64")})) as writer:
         writer.write(x=[1])
     with pytest.raises(TypeError, match="dict"):
-        mixed.take([0], dtypes=[("emb", "f32")])
+        mixed.take([0], casts=[("emb", "f32")])
 
 
 def test_masks_are_bools_for_all_samples(mixed):
     mask = np.arange(COUNT) % 3 == 0
     expected = np.flatnonzero(mask).tolist()
     for key in (mask, mask.tolist(), list(mask), memoryview(mask)):
-        assert mixed[key].samples.tolist() == mixed.take(key).samples.tolist() == expected
+        assert mixed[key].indices.tolist() == mixed.take(key).indices.tolist() == expected
         assert mixed["label"][key].tolist() == mixed["label"].take(key).tolist() == expected
         assert mixed.select(key)["label"][:].tolist() == expected
-    assert mixed[np.zeros(COUNT, bool)].samples.tolist() == [] == mixed[[]].samples.tolist()
+    assert mixed[np.zeros(COUNT, bool)].indices.tolist() == [] == mixed[[]].indices.tolist()
     for wrong in (mask[:-1], [True]):
         with pytest.raises(IndexError, match=f"mask has {len(wrong)} bools for {COUNT} samples"):
             mixed[wrong]

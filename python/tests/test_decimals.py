@@ -62,8 +62,8 @@ def test_casts_of_a_read_are_not_of_the_integers_of_decimals(table, tmp_path):
     for name, dtype in (("cents", "f64"), ("cents", "i64"), ("score", "f32")):
         for wrong in [
             lambda name=name, dtype=dtype: dataset[name].take([0], dtype=dtype),
-            lambda name=name, dtype=dtype: dataset.take([0], [name], dtypes={name: dtype}),
-            lambda name=name, dtype=dtype: dataset.take([0], dtypes={name: dtype}),
+            lambda name=name, dtype=dtype: dataset.take([0], [name], casts={name: dtype}),
+            lambda name=name, dtype=dtype: dataset.take([0], casts={name: dtype}),
         ]:
             with pytest.raises(ValueError, match=f"{name}.*casts="):
                 wrong()

@@ -46,7 +46,7 @@ def test_batches_with_their_memory(mixed, min_device_bytes, gpu, numpy_allocator
         loader._iter_on_device(memory, 0), ts.Loader(mixed, 64, **options), strict=True
     ):
         assert (
-            batch.samples.tolist() == expected.samples.tolist() and batch["text"].tolist() == expected["text"].tolist()
+            batch.indices.tolist() == expected.indices.tolist() and batch["text"].tolist() == expected["text"].tolist()
         )
         for name in ["label", "emb", "mel"]:
             start, end = batch[name]._device_range
@@ -170,7 +170,7 @@ def test_torch_tensors(ragged, min_device_bytes, pad):
     optional("torch")
     from tensilo.torch import Loader
 
-    options = {"order": "shuffled", "last_batch": "exact", "null_masks": True, "pad": pad, "dtypes": {"mel": "f32"}}
+    options = {"order": "shuffled", "last_batch": "exact", "null_masks": True, "pad": pad, "casts": {"mel": "f32"}}
     loader = Loader(ragged, 64, device="cuda", min_device_bytes=min_device_bytes, **options)
     on_host = Loader(ragged, 64, **options)
     for _ in range(2):
@@ -239,7 +239,7 @@ def test_resident_samples(ragged, max_bytes, count):
         dataset,
         names,
         pad=pad,
-        dtypes=dtypes,
+        casts=dtypes,
         null_masks=True,
         max_bytes=max_bytes,
         progress=lambda *at: calls.append(at),
@@ -281,7 +281,7 @@ def test_resident_shares_of_ranks(mixed):
     for rank in range(3):
         share = ResidentDataset(mixed, "label", rank=rank, world_size=3)
         labels = share.gather(torch.arange(len(share), device=share.device))["label"]
-        assert labels.tolist() == list(share.samples)
+        assert labels.tolist() == list(share.indices)
         seen += labels.tolist()
     assert seen == list(range(COUNT))
     with pytest.raises(ValueError, match='"text": text, bytes'):

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def made(mixed):
-    return Loader(mixed, 20, columns=["emb", "label"], dtypes={"emb": "f32"}, order="shuffled", seed=1)
+    return Loader(mixed, 20, columns=["emb", "label"], casts={"emb": "f32"}, order="shuffled", seed=1)
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_trainer_of_hugging_face_takes_both(mixed, expected, tmp_path, way):
     if way == "loader":
         trainer = Trainer(Model(), options)
     else:
-        dataset = Dataset(mixed, ["emb", "label"], dtypes={"emb": "f32"})
+        dataset = Dataset(mixed, ["emb", "label"], casts={"emb": "f32"})
         collate = torch.utils.data.default_collate
         trainer = transformers.Trainer(Model(), options, train_dataset=dataset, data_collator=collate)
     trainer.train()

@@ -62,7 +62,7 @@ def test_samples_of_torch_datasets(tmp_path):
     tensors = TensorDataset(torch.arange(6.0).reshape(3, 2), torch.arange(3))
     with pytest.raises(ValueError, match="pass 2 names in names="):
         importers.from_torch_dataset(tensors, tmp_path / "none.tsl")
-    with pytest.raises(ValueError, match="2 names in names=, not 1"):
+    with pytest.raises(ValueError, match="2 names in names= instead of 1"):
         importers.from_torch_dataset(tensors, tmp_path / "none.tsl", names="x")
     ds = importers.from_torch_dataset(tensors, tmp_path / "tensors.tsl", names=["x", "y"])
     assert ds["x"].take([2, 0]).tolist() == [[4.0, 5.0], [0.0, 1.0]]

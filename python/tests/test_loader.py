@@ -95,9 +95,9 @@ def test_a_state_of_another_job_is_refused(mixed, speech):
 
 def test_samples_of_a_step_are_those_that_come(mixed):
     loader = ts.Loader(mixed, 16, columns=["label"], order="shuffled", rank=1, world_size=2)
-    expected = [loader.samples(step).tolist() for step in range(len(loader))]
+    expected = [loader.indices(step).tolist() for step in range(len(loader))]
     assert (
-        [batch.samples.tolist() for batch in loader]
+        [batch.indices.tolist() for batch in loader]
         == expected
         == [
             batch["label"].tolist()
@@ -107,9 +107,7 @@ def test_samples_of_a_step_are_those_that_come(mixed):
 
 
 def test_batches_are_padded_and_of_other_types(mixed):
-    loader = ts.Loader(
-        mixed, 5, columns=["mel", "emb"], pad={"mel": (-1, 8)}, dtypes={"emb": "f32"}, order="sequential"
-    )
+    loader = ts.Loader(mixed, 5, columns=["mel", "emb"], pad={"mel": (-1, 8)}, casts={"emb": "f32"}, order="sequential")
     batch = next(iter(loader))
     assert batch["mel"].shape == (5, 8, 3) and batch["mel"].numpy()[0].max() == -1
     assert batch["emb"].numpy().dtype == np.float32 and batch.epoch == 0 and batch.position == 0
@@ -121,7 +119,7 @@ def test_batches_are_padded_and_of_other_types(mixed):
         ({"batch_size": 0}, ValueError, ""),
         ({"batch_size": -1}, ValueError, "below 0"),
         ({"batch_size": 1 << 40}, ValueError, "too large"),
-        ({"batch_size": 1000}, ValueError, "500 samples.* last_batch pad or exact"),
+        ({"batch_size": 1000}, ValueError, "500 samples.* last_batch to pad or exact"),
         ({"batch_size": 5, "seed": -1}, ValueError, "below 0"),
         ({"batch_size": 5, "prefetch": -1}, ValueError, "below 0"),
         ({"batch_size": 5, "decode_threads": -1}, ValueError, "below 0"),
@@ -130,7 +128,7 @@ def test_batches_are_padded_and_of_other_types(mixed):
         ({"batch_size": 5, "window": (0, 3)}, ValueError, "run"),
         ({"batch_size": 5, "last_batch": "cut"}, ValueError, "drop"),
         ({"batch_size": 5, "columns": ["x"]}, KeyError, "emb"),
-        ({"batch_size": 5, "dtypes": {"label": "i8"}}, ValueError, "label"),
+        ({"batch_size": 5, "casts": {"label": "i8"}}, ValueError, "label"),
         ({"batch_size": 5, "pad": {"label": 0}}, ValueError, "pad"),
         ({"batch_size": 5, "pad": {"mel": "zero"}}, TypeError, "pad"),
         ({"batch_size": 5, "rank": 2, "world_size": 2}, ValueError, "rank"),

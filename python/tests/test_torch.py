@@ -43,7 +43,7 @@ def test_a_sample_is_a_dict_of_tensors(mixed):
     with pytest.raises(KeyError):
         Dataset(mixed, ["nothing"])
     with pytest.raises(ValueError):
-        Dataset(mixed, dtypes={"label": "i8"})
+        Dataset(mixed, casts={"label": "i8"})
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -67,7 +67,7 @@ def test_samples_can_be_transformed_and_collated_by_the_caller(mixed):
     assert batch == [3, 2, 1, 0]
     rows = dataset.__getitems__([5, 6, 7])
     assert torch.utils.data.default_collate(rows[1:])["label"].tolist() == [6, 7]
-    assert next(iter(DataLoader(Dataset(mixed, ["emb"], dtypes={"emb": "f32"}), 4)))["emb"].dtype == torch.float32
+    assert next(iter(DataLoader(Dataset(mixed, ["emb"], casts={"emb": "f32"}), 4)))["emb"].dtype == torch.float32
 
 
 def test_the_loader_delivers_tensors(mixed):
@@ -158,7 +158,7 @@ def test_ranks_are_found_and_states_go_on(mixed, monkeypatch):
     loader = Loader(mixed, 25, columns=["label"], order="sequential")
     assert (loader.rank, loader.world_size, len(loader)) == (1, 2, 10)
     batches = iter(loader)
-    assert next(batches)["label"].tolist() == loader.samples(0).tolist()
+    assert next(batches)["label"].tolist() == loader.indices(0).tolist()
     state = loader.state_dict()
     one = Loader(mixed, 50, columns=["label"], rank=0, world_size=1, order="sequential")
     one.load_state_dict(state)
@@ -285,7 +285,7 @@ def test_options_of_a_data_loader_are_explained(mixed):
         "shuffle": "order=",
         "num_workers": "decode_threads",
         "drop_last": "last_batch=",
-        "colums": "columns, dtypes",
+        "colums": "columns, casts",
     }
     for name, hint in hints.items():
         with pytest.raises(TypeError, match=f"{name}.*{hint}"):

@@ -272,8 +272,8 @@ def test_damage_is_found_and_saved_from(mixed_path, tmp_path):
     data[len(data) // 2] ^= 1
     path.write_bytes(data)
     report = ts.verify(path)
-    assert not report and len(report.damages) == 1 and report.damages[0]["column"] == "x"
-    assert (report.state, report.damages[0]["kind"]) == ("damaged", "damaged")
+    assert not report and len(report.findings) == 1 and report.findings[0]["column"] == "x"
+    assert (report.state, report.findings[0]["kind"]) == ("damaged", "damaged")
     with pytest.raises(ts.CorruptionError) as caught:
         report.raise_if_damaged()
     start, end = caught.value.samples

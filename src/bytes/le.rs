@@ -1,9 +1,9 @@
 //! Little-endian fields of the file.
 //!
-//! [`structure!`] declares the layout of a fixed structure as a table of offsets and types, as the
-//! specification prints it. The compiler proves that the fields cover every byte exactly once, so
-//! no access is out of bounds and no reserved byte is forgotten. [`Fields`] reads what has no fixed
-//! offset.
+//! [`structure!`] declares the layout of a fixed structure as a table of offsets and types, like
+//! the tables in the specification. The compiler proves that the fields cover every byte exactly
+//! once, so no access is out of bounds and no reserved byte is forgotten. [`Fields`] reads fields
+//! that have no fixed offset.
 
 use std::marker::PhantomData;
 
@@ -54,7 +54,7 @@ pub(crate) struct Field<T, const AT: usize, const N: usize>(PhantomData<T>);
 impl<T: FieldValue, const AT: usize, const N: usize> Field<T, AT, N> {
     /// Declares a field. Fails to compile if the field reaches beyond the structure.
     pub(crate) const fn new() -> Self {
-        const { assert!(AT + size_of::<T>() <= N, "a field lies inside its structure") };
+        const { assert!(AT + size_of::<T>() <= N, "the field reaches beyond its structure") };
         Self(PhantomData)
     }
 
@@ -143,7 +143,7 @@ pub(crate) const fn u64_of(length: usize) -> u64 {
     length as u64
 }
 
-/// Returns element `index` of an array of `u32`; `None` beyond its end.
+/// Returns element `index` of an array of `u32`; `None` if the index is beyond its end.
 pub(crate) fn u32_in(bytes: &[u8], index: usize) -> Option<u32> {
     let at = index.checked_mul(4)?;
     let field = bytes.get(at..at.checked_add(4)?)?;
@@ -180,8 +180,8 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Swaps elements of `width` bytes between file order and memory order. Both directions are the
-/// same operation.
+/// Converts elements of `width` bytes in place between the byte order of the file and the byte
+/// order of this machine. Both directions are the same operation.
 pub(crate) fn swap_to_native(width: usize, elements: &mut [u8]) {
     if cfg!(target_endian = "big") && width > 1 {
         for element in elements.chunks_exact_mut(width) {
@@ -190,5 +190,5 @@ pub(crate) fn swap_to_native(width: usize, elements: &mut [u8]) {
     }
 }
 
-/// Whether the elements of a file can be used in memory without a swap.
+/// Whether the elements of a file can be used in memory without swapping their bytes.
 pub(crate) const FILE_ORDER_IS_NATIVE: bool = cfg!(target_endian = "little");

@@ -1,4 +1,4 @@
-//! Fallible allocation, for every size that a file or a caller states. If memory runs out, the
+//! Fallible allocation, for every size that comes from a file or a caller. If memory runs out, the
 //! result is an error instead of an abort, so a hostile file cannot end the process.
 
 use crate::{Error, Result};

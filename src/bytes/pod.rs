@@ -14,14 +14,14 @@ use half::{bf16, f16};
 /// A Rust type that can be the element of a column.
 ///
 /// Implemented for `bf16`, `f16`, `f32`, `f64`, `i8` to `i64`, `u8` to `u64`, and `[f32; 2]`, a
-/// complex number. `u8` also serves for columns of bools (0 or 1), bytes, text, and numbers of 4 to
-/// 8 bits. The trait is sealed.
+/// complex number. `u8` is also the element of columns of bools (0 or 1), bytes, text, and 4- to
+/// 8-bit numbers. The trait is sealed.
 pub trait Element: sealed::Sealed + Copy + Default + Send + Sync + 'static {
     /// The column type with these elements.
     const DTYPE: DType;
 
-    /// Casts bytes in the order of this machine to elements, without copying. Returns `None` if
-    /// they are misaligned or do not form whole elements.
+    /// Casts bytes in the byte order of this machine to elements, without copying. Returns `None`
+    /// if they are misaligned or do not form whole elements.
     fn slice_of(bytes: &[u8]) -> Option<&[Self]> {
         as_elements(bytes)
     }
@@ -101,12 +101,12 @@ pub(crate) fn as_elements<T: Element>(bytes: &[u8]) -> Option<&[T]> {
     bytemuck::try_cast_slice(bytes).ok().map(T::of_bits)
 }
 
-/// Casts elements to bytes in the order of this machine.
+/// Casts elements to bytes in the byte order of this machine.
 pub(crate) fn as_bytes<T: Element>(elements: &[T]) -> &[u8] {
     bytemuck::cast_slice(T::bits(elements))
 }
 
-/// Casts elements to mutable bytes in the order of this machine.
+/// Casts elements to mutable bytes in the byte order of this machine.
 pub(crate) fn as_bytes_mut<T: Element>(elements: &mut [T]) -> &mut [u8] {
     bytemuck::cast_slice_mut(T::bits_mut(elements))
 }
@@ -119,7 +119,7 @@ pub(crate) struct AlignedBytes {
 }
 
 impl AlignedBytes {
-    /// Changes the length. Bytes before the old length stay; new ones are 0 or stale.
+    /// Changes the length. Bytes before the old length keep their values; new bytes are 0 or stale.
     pub(crate) fn resize(&mut self, length: usize) -> Result<()> {
         let words = length.div_ceil(size_of::<u64>());
         if words > self.words.len() {

@@ -1,16 +1,17 @@
-//! A part of a chunk: what decoders are given, what encoders also know, and where blocks end.
+//! A part of a chunk: the facts that decoders need, the facts that only encoders need, and the
+//! positions where blocks end.
 //!
 //! [`PartSpec`] has the lengths and the table that decoding needs. [`Body`] holds the bytes of a
-//! chunk, or the ranges of them that were read. [`Description`] describes stored bytes for people.
+//! chunk, or only the ranges that were read. [`Description`] describes stored bytes for people.
 //!
-//! [`Geometry`] is for encoders: the length of rows, where prediction restarts, whether elements
-//! are floats. It decides how small the stored bytes are and nothing else, so a decoder never needs
-//! it.
+//! [`Geometry`] is for encoders. It has the length of rows, the interval at which prediction
+//! restarts, and whether elements are floats. It affects only the stored size, so decoders never
+//! need it.
 //!
-//! [`block_ends`] decides where blocks end. They end with samples, so that one request reads a
-//! sample; a sample longer than a few blocks is divided at its rows. Prediction restarts in each
-//! block, and the first row then costs more, so a block of a long sample has a minimum number of
-//! rows.
+//! [`block_ends`] decides where blocks end. A block normally ends at the end of a sample, so one
+//! request reads a sample. A sample longer than a few blocks is divided between its rows.
+//! Prediction restarts in each block, which makes the first row of a block more expensive, so a
+//! block of a long sample has a minimum number of rows.
 
 use super::zstandard::ZstdDictionary;
 use crate::bytes::le::u64_of;
@@ -54,18 +55,19 @@ impl<'a> PartSpec<'a> {
         }
         Err(Error::corrupt(
             "R-4.5",
-            format!("{} bytes are not a whole number of elements of {} bytes", self.raw_bytes, self.element_bytes),
+            format!("{} bytes are not a whole number of {}-byte elements", self.raw_bytes, self.element_bytes),
         ))
     }
 }
 
-/// The tables of one column (4.5), all of them Zstandard dictionaries.
+/// The tables of one column (4.5). All of them are Zstandard dictionaries.
 pub(crate) trait Tables {
-    /// Returns a table by its number. Reads it on first use.
+    /// Returns the table with this number. Reads it on first use.
     fn zstd_dictionary(&self, table: u32) -> Result<Arc<ZstdDictionary>>;
 }
 
-/// The body of a chunk or, if the chunk is in blocks, perhaps only its block index and some blocks.
+/// The body of a chunk. If the chunk is divided into blocks, this can be only its block index and
+/// some of the blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Body<'a> {
     /// A prefix of the body.
@@ -78,7 +80,7 @@ pub(crate) struct Body<'a> {
 }
 
 impl<'a> Body<'a> {
-    /// Returns a body that was read whole.
+    /// Returns a body that was read completely.
     pub(crate) fn whole(body: &'a [u8]) -> Self {
         Self { start: body, segment: &[], segment_offset: 0, is_mapped: false }
     }
@@ -88,12 +90,13 @@ impl<'a> Body<'a> {
         Self { is_mapped: true, ..Self::whole(body) }
     }
 
-    /// Returns a partly read body: its start, and the range that begins at byte `segment_offset`.
+    /// Returns a body that was read partly: its start, and a segment that begins at byte
+    /// `segment_offset`.
     pub(crate) fn partial(start: &'a [u8], segment_offset: usize, segment: &'a [u8]) -> Self {
         Self { start, segment, segment_offset, is_mapped: false }
     }
 
-    /// Returns whether the bytes may be missing from the CPU caches, because they were not just
+    /// Returns whether the bytes are probably not in the CPU caches, because they were not just
     /// read.
     pub(crate) fn is_mapped(self) -> bool {
         self.is_mapped
@@ -125,7 +128,7 @@ pub struct Section {
     pub name: String,
     /// The content in words, such as `16384 codes of 2 bits`. May be empty.
     pub detail: String,
-    /// The length in bytes.
+    /// The stored size in bytes.
     pub stored_bytes: u64,
 }
 
@@ -134,8 +137,7 @@ pub struct Section {
 pub(crate) struct Description {
     /// The transform of the elements, in words; `None` in encodings without transforms.
     pub transform: Option<String>,
-    /// The sections in file order. Their lengths add up to the stored size. Empty sections are
-    /// omitted.
+    /// The sections in file order, except empty ones. Their sizes add up to the stored size.
     pub sections: Vec<Section>,
 }
 
@@ -169,7 +171,7 @@ fn without_number(detail: &str) -> &str {
     detail.trim_start_matches(|c: char| c.is_ascii_digit()).trim_start()
 }
 
-// ---- what encoders know
+// ---- facts for encoders
 
 /// The facts about the elements of a part that an encoder uses. They affect only the size of the
 /// result.
@@ -181,8 +183,8 @@ pub(crate) struct Geometry<'a> {
     pub float: bool,
     /// The type of the elements, if they are floats of a known type.
     pub float_type: Option<FloatType>,
-    /// The number of elements after which prediction restarts: the length of a sample or a multiple
-    /// of it.
+    /// The number of elements after which prediction restarts: the length of a sample, or a
+    /// multiple of it.
     pub restart: u32,
     /// The number of elements in a row and in a matrix; 0 if there is none.
     pub strides: [u32; 2],
@@ -205,7 +207,7 @@ impl<'a> RawPart<'a> {
 }
 
 /// The number of scalars after which prediction restarts. Scalars are predicted from the samples
-/// before them, so without restarts a reader of one sample would decode all samples before it.
+/// before them. Without restarts, reading one sample would mean decoding all samples before it.
 pub(super) const SCALAR_RESTART: u32 = 1024;
 
 impl<'a> Geometry<'a> {
@@ -259,15 +261,15 @@ impl<'a> Geometry<'a> {
         Self { element_bytes, float: false, float_type: None, restart: u32::MAX, strides: [0; 2], blocks: &[] }
     }
 
-    /// Returns the length of the longest row of at most `max_elements` elements; 0 if all are
-    /// longer.
+    /// Returns the length of the longest row or matrix that has at most `max_elements` elements, or
+    /// 0 if both are longer.
     pub(super) fn longest_row(&self, max_elements: usize) -> usize {
         let rows = self.strides.into_iter().map(|stride| stride as usize); // exact
         rows.filter(|row| *row <= max_elements).max().unwrap_or(0)
     }
 
-    /// Returns the length of the longest unit (sample, matrix or row) of at most `max_elements`
-    /// elements; 1 if all are longer.
+    /// Returns the length of the longest unit (sample, matrix or row) that has at most
+    /// `max_elements` elements, or 1 if all are longer.
     pub(super) fn row_up_to(&self, max_elements: u32) -> u32 {
         let rows = [self.restart, self.strides[1], self.strides[0]].into_iter();
         rows.filter(|row| (1..=max_elements).contains(row)).max().unwrap_or(1)
@@ -285,7 +287,7 @@ pub(crate) enum FloatType {
 impl FloatType {
     const ALL: [Self; 4] = [Self::Bf16, Self::F16, Self::F32, Self::F64];
 
-    /// Returns the type with this code in the file.
+    /// Returns the type that has this code in the file.
     pub(super) fn from_code(code: u8) -> Option<Self> {
         Self::ALL.into_iter().find(|known| known.code() == code)
     }
@@ -334,15 +336,15 @@ impl FloatType {
     }
 }
 
-/// A sample of up to this many times the block size becomes one block, since its rows are read
-/// together anyway. A longer sample is divided into blocks of that size.
+/// A sample of up to this many times the block size becomes one block, because its rows are read
+/// together anyway. A longer sample is divided into blocks of up to this many times the block size.
 const LONG_SAMPLE_BLOCKS: usize = 4;
 /// The minimum number of rows in a block of a long sample. Prediction restarts in each block, so
-/// its first row costs more bits.
+/// the first row takes more bits than the others.
 const MIN_ROWS: usize = 16;
 
 /// Sets `ends` to the element at which each block of a chunk ends, for blocks of about
-/// `block_bytes`. Leaves it empty if the chunk is one block.
+/// `block_bytes` bytes. Leaves `ends` empty if the chunk is one block.
 pub(crate) fn block_ends(
     layout: &Layout,
     content: &Content<'_>,
@@ -373,8 +375,8 @@ pub(crate) fn number_ends(count: usize) -> Vec<u32> {
     ends.filter_map(|end| u32::try_from(end).ok()).collect() // a part has fewer than 2^32 bytes
 }
 
-/// Returns the length of a row and of a block of rows, in elements. The latter does not exceed
-/// `max_elements`.
+/// Returns the length of a row, and the maximum length of a block in a long sample, in elements.
+/// `max_elements` is the block size.
 fn rows(layout: &Layout, max_elements: usize) -> (usize, usize) {
     // exact
     let stride = layout.strides.into_iter().map(|stride| stride as usize).find(|&stride| stride > 1);
@@ -391,9 +393,9 @@ fn rows(layout: &Layout, max_elements: usize) -> (usize, usize) {
 struct Planner<'a> {
     /// The maximum number of elements in a block of small samples.
     max_elements: usize,
-    /// The length of a row and of a block of rows.
+    /// The length of a row, and the maximum length of a block in a long sample.
     rows: (usize, usize),
-    /// The elements that do not belong to a block yet.
+    /// The elements that have not been assigned to a block yet.
     block: Range<usize>,
     ends: &'a mut Vec<u32>,
 }
@@ -408,9 +410,9 @@ impl Planner<'_> {
         if self.block.len() <= step {
             return;
         }
-        // a long sample: blocks of equal length, except for the last
+        // a long sample: the blocks have equal lengths, except for the last one
         let parts = self.block.len().div_ceil(step).max(1);
-        let step = self.block.len().div_ceil(parts).next_multiple_of(row); // at most the old step
+        let step = self.block.len().div_ceil(parts).next_multiple_of(row); // at most the old `step`
         while self.block.start < end {
             self.block.end = end.min(self.block.start + step);
             self.close();

@@ -1,14 +1,14 @@
 //! Scratch memory: the buffers, contexts and cached tables that encoders and decoders reuse.
 //!
-//! Encodings keep state between parts here and nowhere else. Apart from the choices that an
-//! estimate leaves for the encoder (`tier_transform`, `bin_choice`), results do not depend on what
-//! a scratch held before.
+//! Encodings keep state between parts here and nowhere else. An estimate leaves its choices here
+//! for the encoder (`tier_transform`, `bin_choice`). Apart from these, results do not depend on the
+//! previous contents of a scratch.
 
 use super::bins::{
     BinChoice, BinPlan, BinTableCache, DictionaryPlan, FilterPlan, MappedScratch, Marks, Numbers, Present,
     WindowScratch,
 };
-use super::choice::{Sample, SampledPart, Search};
+use super::choice::{PartSample, SampledPart, Search};
 use super::part::RawPart;
 use super::tiers::{TierEncodeScratch, TierHeader, TierScratch, TierTableCache};
 use super::transform::Transform;
@@ -27,7 +27,7 @@ pub(crate) struct DecodeScratch {
     pub(super) bin_tables: BinTableCache,
     pub(super) windows: WindowScratch,
     pub(super) mapped: MappedScratch,
-    /// Coded integers of some elements.
+    /// Coded integers of the elements that are being decoded.
     pub(super) coded: Vec<u8>,
     /// Coded integers of a second block.
     pub(super) second_coded: Vec<u8>,
@@ -52,7 +52,7 @@ pub(crate) struct EncodeScratch {
     pub(super) tiers: TierEncodeScratch,
     /// A symbol for each element.
     pub(super) symbols: Vec<u8>,
-    pub(super) sample: Sample,
+    pub(super) sample: PartSample,
     /// The planes of the bytes below the top byte.
     pub(super) low_bytes: Vec<u8>,
     /// Coded integers.
@@ -61,24 +61,24 @@ pub(crate) struct EncodeScratch {
     pub(super) bins: BinPlan,
     /// The numbers that bins code instead of the elements, if there is a mapping.
     pub(super) numbers: Numbers,
-    /// The dictionaries that were found for the part.
+    /// The dictionaries found for the part.
     pub(super) dictionaries: Vec<DictionaryPlan>,
     /// The filters that predict the numbers, if there are any.
     pub(super) filters: FilterPlan,
     pub(super) present: Present,
-    /// The choices made when the part was estimated, stored until it is encoded.
+    /// The choices made when the part was estimated, stored here until the part is encoded.
     pub(super) tier_transform: Option<Transform>,
     pub(super) bin_choice: Option<BinChoice>,
-    /// The choice that bins were last encoded with.
+    /// The choice with which bins were last encoded.
     pub(super) last_bin_choice: Option<BinChoice>,
-    /// The header that was planned for the blocks of a part.
+    /// The header planned for the blocks of a part.
     pub(super) header: TierHeader,
-    /// The block index and the blocks of a plan.
+    /// The block index and the blocks that a plan produces.
     pub(super) planned: Vec<u8>,
 }
 
 impl EncodeScratch {
-    /// Samples a part, using the memory of this scratch, and returns an estimate for it.
+    /// Samples a part, using the memory of this scratch, and returns the result of `estimate`.
     pub(super) fn estimated<'a, T>(
         &mut self,
         part: RawPart<'a>,

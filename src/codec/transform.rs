@@ -1,13 +1,14 @@
 //! Transforms (chapter 5.6): the step between elements and the integers that are coded.
 //!
-//! A transform makes elements easier to code. *Rotate* moves the sign of a float below its
-//! exponent, so that the top byte is the exponent. The predictors (*delta*, *lorenzo*, *separable*)
-//! replace each element with its residual in zigzag form. Arithmetic is modulo 2^bits, so each
-//! element corresponds to exactly one integer, without loss.
+//! A transform makes elements easier to code. *Rotate* moves the sign of a float to the lowest bit,
+//! so the exponent is in the top bits. The predictors (*delta*, *lorenzo*, *separable*) replace
+//! each element with its residual in zigzag form. Arithmetic is modulo 2^bits, so each element
+//! corresponds to exactly one integer, and nothing is lost.
 //!
-//! The tables of tiers, planes and bins contain the same 16 bytes, which are parsed here. Each
-//! encoding has its own rule that refuses the transforms it does not allow. Fields that a transform
-//! does not use must be zero, so that each transform has one form.
+//! The tables of tiers, planes and bins describe a transform with 16 bytes in the same format,
+//! which this file parses. Each encoding has its own rule that refuses the transforms it does not
+//! allow. Fields that a transform does not use must be zero, so each transform has only one stored
+//! form.
 
 use crate::bytes::le::structure;
 use crate::kernel::predict::{self, Prediction, Predictor, Weights};
@@ -34,7 +35,7 @@ pub(super) const TRANSFORM_BYTES: usize = transform_header::SIZE;
 pub(super) enum Transform {
     /// Unchanged.
     None,
-    /// Rotated left by one bit, so that the exponent of a float is in the top bits.
+    /// Rotated left by one bit, which puts the exponent of a float into the top bits.
     Rotate,
     /// The residual of a prediction.
     Predict(Prediction),
@@ -101,7 +102,7 @@ impl Transform {
             }
             _ => return Err(malformed(bytes)),
         };
-        // fields that the kind does not use must be zero
+        // fields that this transform does not use must be zero
         let is_zero = transform_header::RESERVED_1.get(bytes) == 0 && transform_header::RESERVED_2.get(bytes) == 0;
         if is_zero && transform.to_bytes() == *bytes { Ok(transform) } else { Err(malformed(bytes)) }
     }
@@ -121,8 +122,8 @@ impl Transform {
         }
     }
 
-    /// Replaces the coded integers in `data` with their elements. Prediction restarts at the first
-    /// element.
+    /// Replaces the coded integers in `data` with their elements. Prediction also restarts at the
+    /// first element of `data`.
     pub(super) fn undo(self, width: Width, data: &mut [u8]) {
         match self {
             Self::None => {}
@@ -131,8 +132,8 @@ impl Transform {
         }
     }
 
-    /// Returns the index of the last restart of prediction at or before element `i`. Decoding `i`
-    /// needs all elements from there on.
+    /// Returns the index of the last restart of prediction at or before element `i`. Decoding
+    /// element `i` requires all elements from this index on.
     pub(super) fn start_of(self, i: usize) -> usize {
         match self {
             Self::None | Self::Rotate => i,

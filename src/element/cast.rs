@@ -1,15 +1,15 @@
 //! Rounds numbers to floats when they are written, and records the errors.
 //!
-//! All sources go through f64. That is exact except for 64-bit integers and decimals, which can
-//! have more digits. So a [`Number`] is the nearest f64 plus a remainder.
+//! All sources are converted to f64 first. This is exact except for 64-bit integers and decimals,
+//! which can have more digits. A [`Number`] is therefore the nearest f64 plus a remainder.
 //!
-//! Rounding twice, to f64 and then to a shorter type, can miss the nearest float by one step: the
-//! first rounding may produce a tie where there was none. The remedy is to round to odd first. If
-//! the value is not exact, the last bit becomes 1, so the second rounding still sees that the value
-//! lies between two floats, and on which side of a tie.
+//! Rounding twice, to f64 and then to a shorter type, can miss the nearest float by one step,
+//! because the first rounding can produce a tie where there was none. The remedy is to round to odd
+//! first: if the value is not exact, the last bit becomes 1. The second rounding then still sees
+//! that the value lies between two floats, and on which side of a tie it lies.
 //!
-//! [`CastFacts`] records the errors. The footer states them, because once the source is gone no one
-//! can compute them again.
+//! [`CastFacts`] records the errors. The footer states them, because they cannot be computed again
+//! once the source is gone.
 
 use crate::element::dtype::DType;
 use half::{bf16, f16};
@@ -32,7 +32,7 @@ impl CastFacts {
     /// Returns the facts of both casts combined.
     pub fn merged(&self, other: &Self) -> Self {
         Self {
-            // R-7.4 forbids a sign bit, and `max` of 0.0 and -0.0 may have one
+            // R-7.4 forbids a sign bit, and the `max` of 0.0 and -0.0 can have one
             max_abs_error: self.max_abs_error.max(other.max_abs_error).abs(),
             max_rel_error: self.max_rel_error.max(other.max_rel_error).abs(),
             to_infinite: self.to_infinite.saturating_add(other.to_infinite),
@@ -41,7 +41,7 @@ impl CastFacts {
     }
 }
 
-/// An infinity, a NaN, or a finite number, which need not be an f64.
+/// An infinity, a NaN, or a finite number that need not be exact as an f64.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Number {
     /// The nearest f64, ties to even.
@@ -58,7 +58,7 @@ impl Number {
             return self.nearest;
         }
         let is_farther = (self.rest < 0.0) == (self.nearest > 0.0);
-        // `nearest` is not 0: its magnitude is larger
+        // no underflow: `nearest` is not 0, because no other number here rounds to 0
         f64::from_bits(self.nearest.to_bits().saturating_sub(is_farther.into()) | 1)
     }
 }
@@ -70,7 +70,7 @@ impl From<f64> for Number {
 }
 
 impl From<i128> for Number {
-    /// `value` must have at most 100 bits.
+    /// Converts an integer, which must have at most 100 bits.
     fn from(value: i128) -> Self {
         let nearest = value as f64; // rounds to nearest, ties to even
         Self { nearest, rest: value.saturating_sub(nearest as i128) as f64 }
@@ -86,12 +86,12 @@ pub(crate) struct Caster {
 }
 
 impl Caster {
-    /// Creates a caster for elements of `source`, a numeric type.
+    /// Creates a caster for elements of type `source`, which must be numeric.
     pub(crate) fn new(source: DType, target: DType) -> Self {
         Self { source, target, facts: CastFacts::default() }
     }
 
-    /// Rounds the elements `source`, in memory order, and appends the results to `out`.
+    /// Rounds the elements in `source` and appends the results to `out`, both in native byte order.
     pub(crate) fn cast(&mut self, source: &[u8], out: &mut Vec<u8>) {
         let f32_normal = f64::from(f32::MIN_POSITIVE);
         match self.source {
@@ -126,8 +126,8 @@ impl Caster {
         self.numbers(values, f64::MIN_POSITIVE, out);
     }
 
-    /// Rounds numbers. A value of at least `smallest_normal` is neither subnormal nor zero in its
-    /// own type.
+    /// Rounds numbers and appends the results to `out`. `smallest_normal` is the smallest value
+    /// that is neither subnormal nor zero in the source type.
     pub(crate) fn numbers(&mut self, values: impl Iterator<Item = Number>, smallest_normal: f64, out: &mut Vec<u8>) {
         match self.target {
             DType::Bf16 => self.to(values, smallest_normal, out, f64::from(f32::MIN_POSITIVE), |v| {
@@ -197,16 +197,16 @@ fn to_f32(value: f64) -> f32 {
     f32::from_bits(sign | 0x7FC0_0000 | payload)
 }
 
-/// Rounds to an `f32`, to odd. Rounding the result to a shorter type then gives the same result as
-/// rounding `value` itself (Boldo and Melquiond, "Emulation of FMA and correctly rounded sums",
-/// 2008).
+/// Rounds to an `f32`, with rounding to odd. Rounding the result to a shorter type then gives the
+/// same result as rounding `value` itself (Boldo and Melquiond, "Emulation of FMA and correctly
+/// rounded sums", 2008).
 fn to_f32_odd(value: f64) -> f32 {
     let nearest = to_f32(value);
     if value.is_nan() || f64::from(nearest) == value {
         return nearest;
     }
     let away = f64::from(nearest).abs() > value.abs();
-    let towards_zero = nearest.to_bits() - u32::from(away); // `nearest` is not 0: its magnitude is larger
+    let towards_zero = nearest.to_bits() - u32::from(away); // no underflow: if `away`, `nearest` is not 0
     f32::from_bits(towards_zero | 1)
 }
 
@@ -254,7 +254,7 @@ mod tests {
 
     /// Chapter 3.3 of the specification.
     #[test]
-    #[cfg_attr(miri, ignore = "NaN payloads are arbitrary there")]
+    #[cfg_attr(miri, ignore = "Miri makes NaN payloads arbitrary")]
     fn a_nan_keeps_its_sign_and_the_first_bits_of_its_fraction() {
         use DType::{Bf16, F16, F32, F64};
         let f64_bits = 0xFFF0_1234_5678_9ABC_u64.to_ne_bytes();

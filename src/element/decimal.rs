@@ -1,11 +1,11 @@
 //! Decimals: an unscaled integer of up to 256 bits, times a power of ten.
 //!
-//! A cast needs two conversions: to an equal integer if there is one, and to the nearest float with
-//! its error. The fast path divides or multiplies by a power of ten. The result is correctly
-//! rounded if both operands are exact as floats, which holds up to 53 bits and 22 digits, and a
-//! fused multiply-add gives the remainder. Everything else takes the slow path: the standard
-//! library parses the digits, which rounds correctly, and integers of arbitrary length give the
-//! remainder.
+//! A cast requires two conversions: to an equal integer, if there is one, and to the nearest float,
+//! with its error. The fast path divides or multiplies by a power of ten, and a fused multiply-add
+//! computes the remainder. The result is correctly rounded if both operands are exact as floats,
+//! which is true up to 53 bits and 22 digits. All other decimals take the slow path. There, the
+//! standard library parses the digits, which rounds correctly, and integers of arbitrary length
+//! give the remainder.
 
 use crate::element::cast::Number;
 use std::cmp::Ordering;
@@ -21,7 +21,7 @@ pub(crate) struct Decimal {
 }
 
 impl Decimal {
-    /// Creates a decimal from an unscaled integer of at most 32 bytes, little-endian, in two's
+    /// Creates a decimal from an unscaled integer of at most 32 bytes, in little-endian two's
     /// complement.
     pub(crate) fn from_le_bytes(bytes: &[u8], scale: i8) -> Self {
         let is_negative = bytes.last().is_some_and(|byte| *byte >= 0x80);
@@ -68,13 +68,13 @@ impl Decimal {
         Some(if self.is_negative { -magnitude } else { magnitude })
     }
 
-    /// Returns the nearest f64, ties to even, and the rest.
+    /// Returns the nearest f64, with ties to even, and the remainder.
     pub(crate) fn to_number(self) -> Number {
         const WHOLE: u64 = 1 << 53; // all integers up to this are exact as floats
         let positive = match self.magnitude {
             [0, 0, 0, 0] => Number { nearest: 0.0, rest: 0.0 },
             [low @ 0..=WHOLE, 0, 0, 0] if self.scale.unsigned_abs() <= 22 => {
-                // both are exact
+                // both operands are exact
                 let (unscaled, power) = (low as f64, 10_f64.powi(self.scale.unsigned_abs().into()));
                 if self.scale >= 0 {
                     let nearest = unscaled / power;
@@ -89,13 +89,14 @@ impl Decimal {
         if self.is_negative { Number { nearest: -positive.nearest, rest: -positive.rest } } else { positive }
     }
 
-    /// Returns the nearest f64 of a magnitude that is not 0, and the rest, from its digits.
+    /// Computes the nearest f64 and the remainder from the digits of the magnitude, which must not
+    /// be 0.
     fn parsed(self) -> Number {
         const HIDDEN: u64 = 1 << 52;
         let magnitude = Natural::of(&self.magnitude);
         let nearest: f64 =
             format!("{}e{}", magnitude.clone().digits(), -i32::from(self.scale)).parse().unwrap_or(f64::NAN);
-        // a normal float, like 10^-127 and 2^255 * 10^128
+        // always a normal float: the extremes are 10^-127 and 2^255 * 10^128
         let (mantissa, exponent) = (nearest.to_bits() & (HIDDEN - 1) | HIDDEN, (nearest.to_bits() >> 52) as i32 - 1075);
         let (scale, binary) = (i32::from(self.scale), -exponent);
         let (mut number, mut float) = (magnitude, Natural::of(&[mantissa]));
@@ -152,7 +153,7 @@ impl Natural {
         self.0.extend((carry > 0).then_some(carry as u64));
     }
 
-    /// Divides, and returns the remainder.
+    /// Divides by `divisor`, and returns the remainder.
     fn divide(&mut self, divisor: u64) -> u64 {
         let mut rest = 0;
         for word in self.0.iter_mut().rev() {
@@ -253,7 +254,7 @@ mod tests {
     fn floats_are_the_nearest_and_have_a_rest() {
         let number = decimal(1, 1).to_number();
         assert_eq!(number.nearest, 0.1);
-        // the nearest is 0.1000000000000000055511151231257827...
+        // the nearest float is 0.1000000000000000055511151231257827...
         assert_eq!(number.rest, -5.551115123125783e-18);
         let number = decimal((1 << 53) + 1, 0).to_number();
         assert_eq!((number.nearest, number.rest), (9007199254740992.0, 1.0));
@@ -266,7 +267,7 @@ mod tests {
         }
     }
 
-    /// Both paths agree. The remainders differ at most by the rounding of powers.
+    /// Both paths agree, except that the remainders can differ by rounding errors of the powers.
     #[test]
     fn division_and_parsing_agree() {
         let mut unscaled = 1_u64;

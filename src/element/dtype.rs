@@ -1,16 +1,17 @@
 //! The types of elements.
 //!
-//! Chapter 3.2 of the specification is the registry: a code for each type, and the size of its
-//! elements. Files state both. So a reader that does not know a type, because a later release added
-//! it, can still find, verify and copy its elements; it only refuses to return them.
+//! Chapter 3.2 of the specification is the registry of types. It has a code for each type, and the
+//! size of its elements. Files state both. A later release can add a type, and a reader that does
+//! not support it can still find, verify and copy its elements, but refuses to return them.
 //!
-//! Types of fewer than 8 bits store each element in one byte. The upper bits are zero, which
-//! and check.
+//! Types of fewer than 8 bits store each element in one byte. require that the
+//! upper bits are zero.
 //!
-//! Numbers of 4 to 8 bits have no Rust type, so their values are computed here, from the table of
-//! chapter 3.7. With the exponent field `e` and the fraction field `f`, the value is
-//! `(1 + f / 2^m) * 2^(e - bias)`, or `f / 2^m * 2^(1 - bias)` if `e` is 0. Each value is exact in
-//! `f32`. The types differ in which bit patterns are infinities or NaN.
+//! Rust has no types for floats of 4 to 8 bits and integers of 4 bits, so their values are computed
+//! here, from the table in chapter 3.7. If the exponent field is `e` and the fraction field of `m`
+//! bits is `f`, the value of a float is `(1 + f / 2^m) * 2^(e - bias)`, or
+//! `f / 2^m * 2^(1 - bias)` if `e` is 0. Each value is exact in `f32`. The types differ in the bit
+//! patterns that stand for infinities and NaN.
 
 use std::fmt;
 
@@ -58,19 +59,19 @@ pub enum DType {
     F8E5M2Fnuz,
     /// OCP scale of 8 bits: a power of two, or NaN.
     F8E8M0Fnu,
-    /// OCP float of 6 bits, in a byte: 2 exponent and 3 mantissa bits.
+    /// OCP float of 6 bits, stored in a byte: 2 exponent and 3 mantissa bits.
     F6E2M3,
-    /// OCP float of 6 bits, in a byte: 3 exponent and 2 mantissa bits.
+    /// OCP float of 6 bits, stored in a byte: 3 exponent and 2 mantissa bits.
     F6E3M2,
-    /// OCP float of 4 bits, in a byte: 2 exponent bits and 1 mantissa bit.
+    /// OCP float of 4 bits, stored in a byte: 2 exponent bits and 1 mantissa bit.
     F4E2M1,
-    /// Signed, 4 bits in a byte whose upper 4 bits are zero: -1 is 0x0F.
+    /// Signed, 4 bits, stored in a byte whose upper 4 bits are zero: -1 is 0x0F.
     I4,
-    /// Unsigned, 4 bits in a byte.
+    /// Unsigned, 4 bits, stored in a byte.
     U4,
     /// Two `f32`: the real and the imaginary part.
     Complex64,
-    /// A type that this release does not know. Its samples cannot be read.
+    /// A type that this release does not support. Its samples cannot be read.
     Unknown {
         /// The code of the type in the specification.
         code: u8,
@@ -123,8 +124,8 @@ impl DType {
         }
     }
 
-    /// Returns the number of low bits that hold the value of an element: 1, 4 or 6 for types that
-    /// do not fill their byte. The other bits are zero.
+    /// Returns the number of low bits that hold the value of an element. It is 1, 4 or 6 for types
+    /// that do not fill a byte. The other bits of the byte are zero.
     pub fn value_bits(self) -> u32 {
         match self {
             Self::Bool => 1,
@@ -134,8 +135,8 @@ impl DType {
         }
     }
 
-    /// Returns the name in the specification, on the command line and in messages, such as
-    /// `"bf16"`; `"unknown"` for a type that this release does not know.
+    /// Returns the name that the specification, the command line and messages use, such as
+    /// `"bf16"`. Returns `"unknown"` for a type that this release does not support.
     pub fn name(self) -> &'static str {
         match self {
             Self::Bf16 => "bf16",
@@ -168,13 +169,14 @@ impl DType {
         }
     }
 
-    /// Returns whether values can be rounded to this type: bf16, f16, f32 and f64.
+    /// Returns whether values can be rounded to this type, which is true for bf16, f16, f32 and
+    /// f64.
     pub fn is_float(self) -> bool {
         matches!(self, Self::Bf16 | Self::F16 | Self::F32 | Self::F64)
     }
 
-    /// Returns whether values can be cast from this type: the four [floats](Self::is_float) and
-    /// integers of 8 to 64 bits.
+    /// Returns whether values can be cast from this type, which is true for the four
+    /// [floats](Self::is_float) and for integers of 8 to 64 bits.
     pub fn is_number(self) -> bool {
         self.is_float() || self.is_integer()
     }
@@ -189,8 +191,8 @@ impl DType {
         matches!(self, Self::Bytes | Self::Utf8)
     }
 
-    /// Returns whether this is a float of 4 to 8 bits or an integer of 4 bits. Rust has no such
-    /// type; an element is one byte.
+    /// Returns whether this is a float of 4 to 8 bits or an integer of 4 bits. Rust has no types
+    /// for these, so each element is one byte.
     pub fn is_small(self) -> bool {
         matches!(self, Self::F8E4M3Fn | Self::F8E4M3Fnuz | Self::F8E5M2 | Self::F8E5M2Fnuz | Self::F8E8M0Fnu)
             || matches!(self, Self::F6E2M3 | Self::F6E3M2 | Self::F4E2M1 | Self::I4 | Self::U4)
@@ -202,13 +204,13 @@ impl DType {
         self == Self::Bool || self.is_string() || self.is_small()
     }
 
-    /// Returns the size, in bytes, of what encodings treat as one element. For complex numbers,
-    /// this is half of the element.
+    /// Returns the size, in bytes, of the unit that encodings treat as one element. A complex
+    /// number has two of these units.
     pub fn coded_bytes(self) -> usize {
         if self == Self::Complex64 { 4 } else { self.element_bytes() }
     }
 
-    /// Returns the bits of a byte that are zero in every element.
+    /// Returns a mask of the bits that are zero in the byte of every element.
     pub(crate) fn unused_bits(self) -> u8 {
         if self.element_bytes() == 1 { u8::MAX.checked_shl(self.value_bits()).unwrap_or(0) } else { 0 }
     }
@@ -217,7 +219,7 @@ impl DType {
         if let Self::Unknown { code, .. } = self {
             return code;
         }
-        // `ALL` has every known type, and fewer than 255 types
+        // `ALL` has all known types, which are fewer than 255
         let codes = Self::ALL.into_iter().zip(1..);
         codes.into_iter().find(|(dtype, _)| *dtype == self).map_or(0, |(_, code)| code)
     }
@@ -251,7 +253,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// A row of the table of chapter 3.7 of the specification.
+/// A row of the table in chapter 3.7 of the specification.
 struct SmallFormat {
     /// The number of bits of sign, exponent and fraction.
     bits: (u32, u32, u32),
@@ -259,15 +261,15 @@ struct SmallFormat {
     special: Special,
 }
 
-/// The bit patterns that are not finite.
+/// The bit patterns that do not stand for finite numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Special {
     None,
-    /// NaN if all bits but the sign are set.
+    /// NaN if all bits except the sign are set.
     AllSet,
     /// NaN in place of -0.
     MinusZero,
-    /// Infinities and NaNs as in IEEE 754, if all exponent bits are set.
+    /// As in IEEE 754: infinities and NaNs if all exponent bits are set.
     Ieee,
 }
 
@@ -311,7 +313,7 @@ impl SmallFormat {
             // a type without a sign has neither zero nor subnormal values
             let is_normal = exponent > 0 || sign_bits == 0;
             let significand = if is_normal { (1 << fraction_bits) + fraction } else { fraction };
-            // all of them are below 256
+            // no overflow: all three are below 256
             let power = exponent.max(u32::from(sign_bits == 1)).cast_signed() - self.bias - fraction_bits.cast_signed();
             (f64::from(significand) * 2_f64.powi(power)) as f32 // exact
         });
@@ -342,8 +344,8 @@ mod tests {
         assert_eq!(values(DType::U4), std::array::from_fn::<f32, 16, _>(|i| i as f32));
     }
 
-    /// The largest, smallest normal and smallest values, as the specifications of the types state
-    /// them.
+    /// The largest, the smallest normal and the smallest value of each type are the ones that the
+    /// specification of the type states.
     #[test]
     fn ranges_are_those_of_the_specifications() {
         for (dtype, max, min_normal, min) in [
@@ -357,7 +359,7 @@ mod tests {
             assert_eq!(small_value(dtype, max.0), Some(max.1), "{dtype}");
             assert_eq!(small_value(dtype, min_normal.0), Some(min_normal.1), "{dtype}");
             assert_eq!(small_value(dtype, 1), Some(min), "{dtype}");
-            // values ascend with their bits, and the upper half has the other sign
+            // values ascend with their bit patterns, and the upper half has the opposite sign
             let all = values(dtype);
             let (positive, negative) = all.split_at(all.len() / 2);
             assert!(positive.windows(2).all(|pair| pair[0] < pair[1] || !pair[1].is_finite()), "{dtype}");

@@ -1,4 +1,4 @@
-//! Elements of tensors: their types, the numbers they stand for, and casts between them.
+//! Elements of tensors: their types, the numbers that they stand for, and casts between types.
 
 pub(crate) mod cast;
 #[cfg(feature = "import")]

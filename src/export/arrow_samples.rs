@@ -1,10 +1,10 @@
-//! Samples in memory as Arrow arrays, without copying their values if the types allow it.
+//! Converts samples in memory to Arrow arrays, without copying their values if the types allow it.
 //!
-//! This is for samples that have been read already, such as the batches of a loader. An export
-//! reads chunks and fills its own arrays instead (`column.rs`). Here the values, validity and lists
-//! are the caller's buffers. Each extent becomes a level of lists: of a fixed size, or with offsets
-//! computed from the extents of all items. Lists of empty lists contain no values, so their number
-//! is bounded separately.
+//! This is for samples that have already been read, such as the batches of a loader. The values,
+//! validity and lists are in the caller's buffers. (An export instead reads chunks and fills its
+//! own arrays; see `column.rs`.) Each dimension becomes a level of lists. These lists have a fixed
+//! size, or offsets that are computed from the extents of all items. Lists of empty lists contain
+//! no values, so their number is bounded separately.
 
 use super::elements::ElementsBuilder;
 use super::field::{Repetition, imported_type, plain_type};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 
 /// The samples of one column, as buffers that become an Arrow array.
 ///
-/// Without lists, the samples are the items.
+/// If the column is not nested, the items are the samples.
 #[derive(Clone, Debug)]
 pub struct ArrowSamples<'a> {
     /// The column.
@@ -31,30 +31,32 @@ pub struct ArrowSamples<'a> {
     pub item_count: usize,
     /// The elements of all items, one after another, in the byte order of the machine.
     pub values: Buffer,
-    /// The extents of the dense tensor that the values form, samples first; `None` if they do not
-    /// form one.
+    /// The extents of the dense tensor that the values form, beginning with the number of samples;
+    /// `None` if the values do not form a dense tensor.
     pub tensor: Option<&'a [u64]>,
-    /// For a ragged column, the offset of each item, in elements, and the end of the last item.
+    /// For a ragged column, the offset of each item in elements, followed by the end of the last
+    /// item.
     pub offsets: &'a [u64],
     /// For a ragged column, the varying extents of each item, outermost first.
     pub varying_extents: &'a [u32],
-    /// The validity bitmap of the items; `None` if none is null.
+    /// The validity bitmap of the items; `None` if no item is null.
     pub validity: Option<&'a [u8]>,
     /// The lists of each level.
     pub lists: &'a [ListBuffer],
 }
 
 impl ArrowSamples<'_> {
-    /// Returns the field and the array. Scalars are primitives. Tensors are nested lists, of a
-    /// fixed size where the extent is fixed. bf16 becomes f32, because Arrow has no bf16. Small
-    /// numbers become `UInt8`, and complex numbers become pairs of `Float32`; for both,
-    /// `tensilo.dtype` in the field's metadata names the type. Decimals, times and intervals get
-    /// the type that their metadata names.
+    /// Returns the field and the array. Scalars become primitives. Tensors become nested lists,
+    /// which have a fixed size where the extent is fixed. bf16 becomes f32, because Arrow has no
+    /// bf16. Small numbers become `UInt8`, and complex numbers become pairs of `Float32`. For both,
+    /// `tensilo.dtype` in the metadata of the field names the type. Decimals, times and intervals
+    /// get the type that their metadata names.
     ///
-    /// Fails if Arrow cannot hold the samples, for example because of an extent beyond 2^31.
+    /// Fails if Arrow cannot hold the samples, for example because an extent is larger than
+    /// 2^31 - 1.
     ///
-    /// Cost: values of bf16, bool, decimals, intervals and 4-byte dates are copied; all others are
-    /// shared.
+    /// Cost: values of bf16, bool, decimals, intervals and 4-byte dates are copied. All other
+    /// values are shared.
     pub fn to_arrow(&self) -> Result<(FieldRef, ArrayData), ArrowError> {
         let schema = in_arrow(self.schema).map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
         let pairs = self.tensor.filter(|_| self.schema.dtype == DType::Complex64);
@@ -91,7 +93,7 @@ fn build(column: &ArrowSamples<'_>) -> ArrowResult<(FieldRef, ArrayData)> {
     if imported_type(column.schema).as_ref() == Some(element) {
         metadata.remove(arrow_type::KEY); // the type implies it
     }
-    // padding has replaced the nulls
+    // no nulls are left after padding
     let nullable = column.schema.nullable && !column.is_padded();
     let field = Field::new(column.schema.name.as_str(), data.data_type().clone(), nullable).with_metadata(metadata);
     Ok((Arc::new(field), data))
@@ -125,15 +127,15 @@ enum Dimension {
     Varying(Vec<i64>),
 }
 
-/// The maximum by which the number of lists of a level can exceed the number of bytes of values.
-/// Only empty lists can exceed it.
+/// The maximum number of lists of a level, in addition to one for each byte of the values. Only
+/// lists of empty lists can reach it.
 const MAX_EMPTY_LISTS: u64 = 1 << 24;
 
-/// Returns the dimensions of the items of a column, whose extents may vary.
+/// Returns the dimensions of the items of a column. Extents can vary from item to item.
 fn dimensions(column: &ArrowSamples<'_>, count: usize) -> ArrowResult<Vec<Dimension>> {
     let max_lists = MAX_EMPTY_LISTS.saturating_add(column.values.len() as u64); // exact: a `usize` has at most 64 bits
     let varying = column.schema.shape.varying_count();
-    // the number of lists of the dimension, for each item
+    // for each item, the number of lists in the current dimension
     let mut lists = vec![1_u64; count];
     let (mut all, mut number) = (Vec::new(), 0);
     for extent in column.schema.shape.extents() {
@@ -146,7 +148,7 @@ fn dimensions(column: &ArrowSamples<'_>, count: usize) -> ArrowResult<Vec<Dimens
             }
         };
         if lists.iter().fold(0_u64, |sum, lists| sum.saturating_add(*lists)) > max_lists {
-            return Err(ArrowError::InvalidArgumentError("too many empty lists".to_owned()));
+            return Err(ArrowError::InvalidArgumentError("the samples have too many empty lists".to_owned()));
         }
         all.push(match extent {
             Extent::Fixed(extent) => Dimension::Fixed(u64::from(*extent)),
@@ -168,10 +170,10 @@ fn with_nulls(data: ArrayData, nulls: Option<NullBuffer>) -> ArrowResult<ArrayDa
     if nulls.is_some() { data.into_builder().nulls(nulls).build() } else { Ok(data) }
 }
 
-/// Returns nested lists, one level for each dimension, around the elements of `count` items.
+/// Returns the elements of `count` items as nested lists, with one level for each dimension.
 fn nested(column: &ArrowSamples<'_>, mut dimensions: Vec<Dimension>, count: usize) -> ArrowResult<ArrayData> {
     if packed_type(column).and_then(|of| stored_element(&of)?.extent).is_some() {
-        dimensions.pop(); // the innermost dimension is one element
+        dimensions.pop(); // the innermost dimension has the stored values of one element
     }
     let mut counts = vec![count];
     for dimension in &dimensions {
@@ -188,7 +190,7 @@ fn nested(column: &ArrowSamples<'_>, mut dimensions: Vec<Dimension>, count: usiz
             Dimension::Fixed(extent) => {
                 let width = i32::try_from(*extent);
                 let width = width.map_err(|_| {
-                    ArrowError::InvalidArgumentError(format!("an extent is {extent}, too large for Arrow"))
+                    ArrowError::InvalidArgumentError(format!("an extent of {extent} is too large for Arrow"))
                 })?;
                 ArrayData::builder(DataType::FixedSizeList(member, width))
             }
@@ -201,7 +203,8 @@ fn nested(column: &ArrowSamples<'_>, mut dimensions: Vec<Dimension>, count: usiz
     Ok(data)
 }
 
-/// Returns the type of a decimal or interval, whose elements are stored in another form.
+/// Returns the type of decimals or intervals, whose elements are stored in another form; `None` for
+/// other types.
 fn packed_type(column: &ArrowSamples<'_>) -> Option<DataType> {
     imported_type(column.schema).filter(|data_type| stored_element(data_type).is_some())
 }
@@ -231,8 +234,8 @@ fn elements(column: &ArrowSamples<'_>) -> ArrowResult<ArrayData> {
     }
 }
 
-/// Returns the dates and times that are stored in 8 bytes but take 4 in Arrow; `None` for other
-/// types, and if a value does not fit.
+/// Returns dates and times that are stored in 8 bytes but take 4 bytes in Arrow. Returns `None` for
+/// other types, or if a value does not fit into 4 bytes.
 fn narrow_times(column: &ArrowSamples<'_>) -> Option<(DataType, Vec<i32>)> {
     let is_narrow = |source: &DataType| matches!(source, DataType::Date32 | DataType::Time32(_));
     let data_type = imported_type(column.schema).filter(is_narrow)?;
@@ -240,7 +243,7 @@ fn narrow_times(column: &ArrowSamples<'_>) -> Option<(DataType, Vec<i32>)> {
     Some((data_type, narrow.collect::<Option<_>>()?))
 }
 
-/// Returns the type of elements: the source's type if it is as wide as the stored type.
+/// Returns the type of elements. This is the source's type if it is as wide as the stored type.
 fn data_type(column: &ArrowSamples<'_>, dtype: DType) -> DataType {
     let is_time = |source: &DataType| match source {
         DataType::Timestamp(..) | DataType::Duration(_) | DataType::Time64(_) | DataType::Date64 => dtype == DType::I64,
@@ -258,7 +261,7 @@ fn offsets_of(offsets: &[u64]) -> ArrowResult<Vec<i64>> {
 fn nulls(validity: Option<&[u8]>, count: usize) -> ArrowResult<Option<NullBuffer>> {
     let Some(bytes) = validity else { return Ok(None) };
     if bytes.len() < validity_bytes(count) {
-        let message = format!("the validity bitmap has {} bytes, too few for {count} items", bytes.len());
+        let message = format!("the validity bitmap has {} bytes, which are too few for {count} items", bytes.len());
         return Err(ArrowError::InvalidArgumentError(message));
     }
     Ok(Some(NullBuffer::new(BooleanBuffer::new(Buffer::from(bytes.to_vec()), 0, count))))

@@ -1,19 +1,19 @@
-//! The samples of a table as Arrow record batches.
+//! Reads the samples of a table as Arrow record batches.
 //!
-//! [`select`] chooses the columns: the named ones, the fields of named structs, and the nulls of
-//! structs. A [`BatchAssembler`] then reads runs of samples until a batch is full. A run ends where
-//! a chunk or a part of the table ends, or where the batch would become too large. Batches continue
-//! across runs, so they do not show where parts begin.
+//! [`select`] chooses the columns: the named columns, the fields of named structs, and the nulls of
+//! structs. A [`BatchAssembler`] then reads ranges of samples until a batch is full. A range ends
+//! where a chunk or a group of the table ends, or where the batch would become too large. Batches
+//! continue across ranges, so they do not show where groups begin.
 //!
-//! Before the first sample is exported, the schema must say which dictionaries are ordered. But a
-//! sample may have a value that was not in the initial dictionary of the source, and then the order
-//! does not hold. So such columns are read once in advance.
+//! The schema must state which dictionaries are ordered before the first sample is exported. A
+//! dictionary is not ordered if a sample has a value that was not in the initial dictionary of the
+//! source. Columns whose dictionary was ordered in the source are therefore read once in advance.
 
 use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
 use super::field::{Target, TypeChoice};
 use super::restore::{OutputField, OutputFields, with_paths};
-use super::table::{PartReader, SampleSize, Table, TablePart};
+use super::table::{GroupReader, SampleSize, Table, TableGroup};
 use crate::error::Advice;
 use crate::format::{CastFacts, FieldNode, field_paths, path};
 use crate::logical::arrow_type::{DTYPE, in_arrow, members};
@@ -27,26 +27,27 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Returns the samples of columns (all if `None`) as Arrow record batches, with the types that [the
-/// module](super) lists. The name of a struct selects all its fields. A field of a struct also
-/// selects the nulls of the struct.
+/// Returns the samples of the named columns (of all columns if `None`) as Arrow record batches,
+/// with the types that [the module](super) lists. The name of a struct selects all its fields. A
+/// field of a struct also selects the nulls of the struct.
 ///
-/// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample is larger. Cost:
-/// each chunk is decoded once and copied once. Columns that had an ordered dictionary in the source
-/// are read once in advance, to find values outside the dictionary.
+/// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample is larger.
+///
+/// Cost: each chunk is decoded once and copied once. Columns that had an ordered dictionary in the
+/// source are read once in advance, to find values outside the dictionary.
 pub fn batches(reader: &Reader, columns: Option<&[String]>) -> Result<Batches> {
     let (assembler, columns) = plan(reader, columns, TypeChoice::AS_IMPORTED)?;
     let columns = columns.iter().map(|&number| reader.column_at(number)).collect();
-    let part = TablePart::new(columns, reader.sample_count());
-    Ok(Batches { assembler, parts: iter::once(part), part: None, is_done: false })
+    let group = TableGroup::new(columns, reader.sample_count());
+    Ok(Batches { assembler, groups: iter::once(group), group: None, is_done: false })
 }
 
-/// Like [`batches`], for all parts of a table, which are opened one after another. Batches continue
-/// from part to part.
+/// Like [`batches`], for all groups of a table. Groups are opened one after another, and batches
+/// continue from group to group.
 pub fn table_batches<'t, T: Table>(
     table: &'t T,
     columns: Option<&[String]>,
-) -> std::result::Result<Batches<impl Iterator<Item = std::result::Result<TablePart, T::Error>> + 't>, T::Error> {
+) -> std::result::Result<Batches<impl Iterator<Item = std::result::Result<TableGroup, T::Error>> + 't>, T::Error> {
     select(table, columns, TypeChoice::AS_IMPORTED)
 }
 
@@ -55,12 +56,13 @@ pub(super) fn select<'t, T: Table>(
     table: &'t T,
     columns: Option<&[String]>,
     choice: TypeChoice,
-) -> std::result::Result<Batches<impl Iterator<Item = std::result::Result<TablePart, T::Error>> + 't>, T::Error> {
+) -> std::result::Result<Batches<impl Iterator<Item = std::result::Result<TableGroup, T::Error>> + 't>, T::Error> {
     let (assembler, columns) = plan(table, columns, choice)?;
-    Ok(Batches { assembler, parts: table.parts(columns), part: None, is_done: false })
+    Ok(Batches { assembler, groups: table.groups(columns), group: None, is_done: false })
 }
 
-/// Returns the assembler of batches of columns (all if `None`), and the numbers of the columns.
+/// Returns an assembler of batches for the named columns (for all columns if `None`), and the
+/// numbers of these columns.
 fn plan<T: Table>(
     table: &T,
     columns: Option<&[String]>,
@@ -73,8 +75,8 @@ fn plan<T: Table>(
     Ok((BatchAssembler::new(table.schema(), table.path(), &columns, &casts, choice)?, columns))
 }
 
-/// Returns whether there are ordered dictionaries and all samples have values in them. The schema
-/// must say so before any sample is exported.
+/// Returns whether there are ordered dictionaries, and all samples have values in them. The schema
+/// must state this before any sample is exported.
 fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> std::result::Result<bool, T::Error> {
     let columns = ordered_columns(table.schema(), columns);
     if columns.is_empty() || !table.is_from_one_conversion()? {
@@ -83,10 +85,10 @@ fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> st
     let choice = TypeChoice { ordered: true, ..choice };
     let mut assembler = BatchAssembler::new(table.schema(), table.path(), &columns, &[], choice)?;
     let read_all = || -> Result<()> {
-        for part in table.parts(columns) {
-            let Ok(part) = part else { return Ok(()) };
-            let mut part = PartReader::new(part);
-            while assembler.next_full(&mut part)?.is_some() {}
+        for group in table.groups(columns) {
+            let Ok(group) = group else { return Ok(()) };
+            let mut group = GroupReader::new(group);
+            while assembler.next_full(&mut group)?.is_some() {}
         }
         assembler.rest().map(|_| ())
     };
@@ -94,18 +96,18 @@ fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> st
     Ok(!read_all().is_err_and(|error| error.advice().contains(&Advice::StoredTypes)))
 }
 
-/// An iterator over record batches; see [`batches`] and [`table_batches`]. An error is an
-/// [`ArrowError::ExternalError`] that wraps the table's error, which for a file is the crate's
-/// [`Error`]. The iterator ends after an error.
-pub struct Batches<P = iter::Once<Result<TablePart>>> {
+/// An iterator over record batches; see [`batches`] and [`table_batches`]. Errors are returned as
+/// [`ArrowError::ExternalError`], which contains the error of the table. For a file, this is the
+/// crate's [`Error`]. The iterator ends after an error.
+pub struct Batches<P = iter::Once<Result<TableGroup>>> {
     assembler: BatchAssembler,
-    parts: P,
-    part: Option<PartReader>,
+    groups: P,
+    group: Option<GroupReader>,
     is_done: bool,
 }
 
 impl<P> Batches<P> {
-    /// Sets the maximum number of samples in a batch, at least 1.
+    /// Sets the maximum number of samples in a batch. 0 counts as 1.
     pub fn with_batch_samples(mut self, samples: u64) -> Self {
         self.assembler.batch_samples = samples.max(1);
         self
@@ -128,17 +130,17 @@ impl<P> Batches<P> {
     }
 }
 
-impl<E: From<Error>, P: Iterator<Item = std::result::Result<TablePart, E>>> Batches<P> {
+impl<E: From<Error>, P: Iterator<Item = std::result::Result<TableGroup, E>>> Batches<P> {
     /// Returns the next batch; `None` after the last.
     pub(super) fn next_batch(&mut self) -> std::result::Result<Option<RecordBatch>, E> {
         loop {
-            if let Some(part) = &mut self.part
-                && let Some(batch) = self.assembler.next_full(part)?
+            if let Some(group) = &mut self.group
+                && let Some(batch) = self.assembler.next_full(group)?
             {
                 return Ok(Some(batch));
             }
-            match self.parts.next() {
-                Some(part) => self.part = Some(PartReader::new(part?)),
+            match self.groups.next() {
+                Some(group) => self.group = Some(GroupReader::new(group?)),
                 None => return Ok(self.assembler.rest()?),
             }
         }
@@ -148,7 +150,7 @@ impl<E: From<Error>, P: Iterator<Item = std::result::Result<TablePart, E>>> Batc
 impl<E, P> Iterator for Batches<P>
 where
     E: From<Error> + std::error::Error + Send + Sync + 'static,
-    P: Iterator<Item = std::result::Result<TablePart, E>>,
+    P: Iterator<Item = std::result::Result<TableGroup, E>>,
 {
     type Item = std::result::Result<RecordBatch, ArrowError>;
 
@@ -165,7 +167,7 @@ where
 impl<E, P> RecordBatchReader for Batches<P>
 where
     E: From<Error> + std::error::Error + Send + Sync + 'static,
-    P: Iterator<Item = std::result::Result<TablePart, E>>,
+    P: Iterator<Item = std::result::Result<TableGroup, E>>,
 {
     fn schema(&self) -> SchemaRef {
         self.arrow_schema().clone()
@@ -178,20 +180,20 @@ const MAX_BATCH_SAMPLES: u64 = 65_536;
 /// exceed it.
 const MAX_BATCH_BYTES: u64 = 16 << 20;
 
-/// A batch that is being filled. Parts of a table can end inside it.
+/// A batch that is being filled. A group of the table can end inside it.
 struct BatchAssembler {
     path: Option<PathBuf>,
     schema: SchemaRef,
     columns: Vec<ColumnSchema>,
     builders: Vec<ColumnBuilder>,
-    /// The fields that the columns become.
+    /// The fields to which the columns are exported.
     outputs: Vec<OutputField>,
-    /// The numbers of the columns whose samples must be measured one by one.
+    /// The numbers of the columns whose samples must be measured individually.
     ragged: Vec<(usize, SampleSize)>,
-    /// The size of a sample in bytes, over all columns with a fixed shape.
+    /// The total size, in bytes, of a sample in all columns with a fixed shape.
     fixed_bytes: u64,
     nulls: ColumnBuffer,
-    /// The range of samples in this batch, counted over the whole export.
+    /// The range of samples in this batch, counted from the start of the export.
     samples: Range<u64>,
     budget: Budget,
     batch_samples: u64,
@@ -199,7 +201,7 @@ struct BatchAssembler {
 }
 
 impl BatchAssembler {
-    /// Plans the export of columns, given by number. `casts` are the cast facts to export.
+    /// Plans the export of the columns with these numbers. `casts` has the cast facts to export.
     fn new(
         table: &Schema,
         path: Option<&Path>,
@@ -211,7 +213,7 @@ impl BatchAssembler {
         let (columns, pairs): (Vec<ColumnSchema>, Vec<bool>) = columns
             .map(|column| {
                 let mut unmarked = column.clone();
-                unmarked.metadata.remove(DTYPE); // only the export's own marks are trusted
+                unmarked.metadata.remove(DTYPE); // only marks that the export sets itself are trusted
                 Ok((in_arrow(&unmarked)?.into_owned(), column.dtype == DType::Complex64))
             })
             .collect::<Result<Vec<_>>>()
@@ -242,7 +244,8 @@ impl BatchAssembler {
         Ok(this)
     }
 
-    /// Adds a column. If `is_pairs` is set, two of its elements are one element in the table.
+    /// Adds a column. If `is_pairs`, two of its stored elements form one element of the Arrow
+    /// array.
     fn add(&mut self, schema: ColumnSchema, target: Target, is_pairs: bool) {
         match SampleSize::new(&schema, &target) {
             Some(size) => self.ragged.push((self.builders.len(), size)),
@@ -256,21 +259,21 @@ impl BatchAssembler {
         self.columns.push(schema);
     }
 
-    /// Returns the next full batch; `None` if the part ends before it is full.
-    fn next_full(&mut self, part: &mut PartReader) -> Result<Option<RecordBatch>> {
+    /// Returns the next full batch; `None` if the group ends before the batch is full.
+    fn next_full(&mut self, group: &mut GroupReader) -> Result<Option<RecordBatch>> {
         while !self.is_full() {
-            if part.next >= part.end {
+            if group.next >= group.end {
                 return Ok(None);
             }
-            let range = part.next..self.range_end(part)?;
-            self.append(part, range.clone())?;
-            part.next = range.end;
+            let range = group.next..self.range_end(group)?;
+            self.append(group, range.clone())?;
+            group.next = range.end;
             self.samples.end = self.samples.end.saturating_add(range.end.saturating_sub(range.start));
         }
         self.take().map(Some)
     }
 
-    /// Returns the last batch, which need not be full; `None` if it has no samples.
+    /// Returns the last batch, even if it is not full; `None` if it has no samples.
     fn rest(&mut self) -> Result<Option<RecordBatch>> {
         (self.count() > 0).then(|| self.take()).transpose()
     }
@@ -283,18 +286,18 @@ impl BatchAssembler {
         self.budget.is_full || self.count() >= self.batch_samples
     }
 
-    /// Returns the end of the next samples that fit the budget and are in one chunk of each ragged
-    /// column. Takes at least one sample unless the batch is full.
-    fn range_end(&mut self, part: &mut PartReader) -> Result<u64> {
+    /// Returns the end of the next range of samples that fit the budget and are in a single chunk
+    /// of each ragged column. Unless the batch is full, the range has at least one sample.
+    fn range_end(&mut self, group: &mut GroupReader) -> Result<u64> {
         let room = self.batch_samples.saturating_sub(self.count());
-        let mut range = part.next..part.end.min(part.next.saturating_add(room));
+        let mut range = group.next..group.end.min(group.next.saturating_add(room));
         for (index, _) in &self.ragged {
-            part.limit_to_chunk(*index, &mut range)?;
+            group.limit_to_chunk(*index, &mut range)?;
         }
         for i in range.clone() {
             let mut bytes = self.fixed_bytes;
             for (index, size) in &self.ragged {
-                bytes = bytes.saturating_add(part.measure(*index, size, i)?);
+                bytes = bytes.saturating_add(group.measure(*index, size, i)?);
             }
             if !self.budget.take(bytes) {
                 return Ok(i);
@@ -304,18 +307,18 @@ impl BatchAssembler {
     }
 
     /// Reads samples into all builders, one column after another.
-    fn append(&mut self, part: &mut PartReader, samples: Range<u64>) -> Result<()> {
+    fn append(&mut self, group: &mut GroupReader, samples: Range<u64>) -> Result<()> {
         if samples.is_empty() {
             return Ok(());
         }
         let count = usize::try_from(samples.end.saturating_sub(samples.start)).unwrap_or(usize::MAX);
         for (index, (builder, column)) in self.builders.iter_mut().zip(&self.columns).enumerate() {
-            let appended = match part.read(index, samples.clone())? {
+            let appended = match group.read(index, samples.clone())? {
                 Some(buffer) => builder.append(buffer),
                 None => self.nulls.fill_with_nulls(column, count).and_then(|()| builder.append(&self.nulls)),
             };
             if let Err(error) = appended {
-                return Err(part.with_context(index, error.with_column(builder.name()).with_samples(samples)));
+                return Err(group.with_context(index, error.with_column(builder.name()).with_samples(samples)));
             }
         }
         Ok(())
@@ -335,7 +338,7 @@ impl BatchAssembler {
             output.array(&columns).map_err(|error| with_context(error.with_column(&name)))
         });
         let arrays: Vec<ArrayRef> = arrays.collect::<Result<_>>()?;
-        let count = usize::try_from(self.count()).unwrap_or(usize::MAX); // fits: the samples are in memory
+        let count = usize::try_from(self.count()).unwrap_or(usize::MAX); // exact: the samples are in memory
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let batch = RecordBatch::try_new_with_options(self.schema.clone(), arrays, &options);
         let batch =
@@ -378,8 +381,9 @@ impl Budget {
     }
 }
 
-/// Returns the numbers of the named columns, in this order, or of all columns if `None`. The name
-/// of a struct selects all its fields. A field of a struct also selects the nulls of the struct.
+/// Returns the numbers of the named columns, in the order of the names, or of all columns if
+/// `None`. The name of a struct selects all its fields. A field of a struct also selects the nulls
+/// of the struct.
 fn selected_columns(schema: &Schema, names: Option<&[String]>) -> Result<Vec<usize>> {
     let Some(names) = names else { return Ok((0..schema.columns.len()).collect()) };
     let mut named = HashSet::new();

@@ -1,12 +1,12 @@
 //! Builds the array of one column of a batch.
 //!
-//! Samples arrive in runs, each from one chunk or several. Their offsets, elements and bitmaps are
-//! appended to buffers, which become an array when the batch is full. The lists of a nested column
-//! are levels around the items.
+//! Samples are appended in ranges, each from one or several chunks. Their offsets, elements and
+//! bitmaps are appended to buffers, which become an array when the batch is full. The lists of a
+//! nested column become levels of lists around the items.
 //!
-//! Tensors can also become nested lists, one level for each dimension. These lists are made from
-//! the shapes when the array is taken. Lists of empty lists contain no elements, so their number is
-//! bounded separately.
+//! Tensors can also become nested lists, with one level for each dimension. These lists are built
+//! from the shapes when the batch is full. Lists of empty lists contain no elements, so their
+//! number is bounded separately.
 
 use super::elements::{ElementsBuilder, values_per_element};
 use super::field::{Form, Target, extent_of};
@@ -27,17 +27,18 @@ pub(super) struct ColumnBuilder {
     extents: Vec<Extent>,
     /// The number of stored values per element.
     values_per_element: NonZeroU64,
-    /// The number of stored elements per element of the Arrow array: 2 for pairs, otherwise 1.
+    /// The number of stored elements that form one element of the Arrow array: 2 for pairs,
+    /// otherwise 1.
     elements_per_element: u64,
     elements: ElementsBuilder,
     items: EntriesBuilder,
-    /// Shapes of tensors of variable shape.
+    /// The shapes of tensors whose shape varies.
     shapes: Vec<i32>,
 }
 
 impl ColumnBuilder {
-    /// Creates the builder of a column. If `is_pairs` is set, two stored elements form one element
-    /// of the Arrow array.
+    /// Creates the builder of a column. If `is_pairs`, two stored elements form one element of the
+    /// Arrow array.
     pub(super) fn new(column: &ColumnSchema, target: Target, is_pairs: bool) -> Self {
         Self {
             extents: target.shape.extents().to_vec(),
@@ -80,8 +81,8 @@ impl ColumnBuilder {
         Ok(())
     }
 
-    /// Appends byte strings of a fixed width. Unlike in a tensilo file, a null occupies elements
-    /// here.
+    /// Appends byte strings of a fixed width. Here, unlike in a tensilo file, a null has the full
+    /// width.
     fn append_fixed_strings(&mut self, bytes: i32, samples: &ColumnBuffer) -> Result<()> {
         let width = usize::try_from(bytes).unwrap_or(0); // not negative
         for i in 0..samples.item_count() {
@@ -92,7 +93,7 @@ impl ColumnBuilder {
                 self.elements.append(string)?;
             } else {
                 let message = format!(
-                    "a sample has {} bytes, but the column's metadata say {}",
+                    "a sample has {} bytes, but the metadata of the column states {}",
                     string.len(),
                     self.target.element
                 );
@@ -116,7 +117,7 @@ impl ColumnBuilder {
             for extent in &self.extents {
                 self.shapes.push(match extent {
                     Extent::Fixed(extent) => extent_of(*extent)?,
-                    // one for each varying extent
+                    // `varying` has one for each varying dimension
                     Extent::Varying => extent_of(varying.next().copied().unwrap_or(0))?,
                 });
             }
@@ -181,12 +182,12 @@ fn check_all_null(samples: &ColumnBuffer) -> Result<()> {
     if samples.null_count() == samples.item_count() {
         return Ok(());
     }
-    Err(Error::bad_argument("the column's metadata say \"null\", but a sample has a value"))
+    Err(Error::bad_argument("the metadata of the column states the type \"null\", but a sample has a value"))
 }
 
-/// The growing ends and nulls of entries: of the items, or of the lists of one level.
+/// The growing ends and nulls of entries. Entries are the items, or the lists of one level.
 struct EntriesBuilder {
-    /// Arrow's offsets, without the first one, which is 0.
+    /// Arrow's offsets without the first, which is 0.
     ends: Vec<i32>,
     validity: BooleanBufferBuilder,
     null_count: usize,
@@ -197,7 +198,8 @@ impl EntriesBuilder {
         Self { ends: Vec::new(), validity: BooleanBufferBuilder::new(0), null_count: 0 }
     }
 
-    /// Appends entries. `offsets` are their ends, relative to the current last end.
+    /// Appends the ends of entries. `offsets` has these ends relative to the end of the entries so
+    /// far.
     fn append_ends(&mut self, offsets: impl Iterator<Item = u64>) -> Result<()> {
         let base = self.ends.last().copied().unwrap_or(0);
         for offset in offsets {
@@ -240,8 +242,8 @@ fn too_long() -> Error {
     Error::over_limit("a list has more than 2,147,483,647 elements, which Arrow's lists cannot hold")
 }
 
-/// The maximum by which the number of lists of a level can exceed the number of elements. Only
-/// lists of empty lists can outnumber the elements.
+/// The maximum number of lists of a level, in addition to the number of elements. Only lists of
+/// empty lists can outnumber the elements.
 const MAX_EMPTY_LISTS: usize = 1 << 26;
 
 /// A level of lists.
@@ -252,7 +254,8 @@ struct NestedLists<'a> {
     offsets: Option<Vec<i32>>,
 }
 
-/// Returns `count` tensors as nested lists of a type. `shapes` are the extents of each tensor.
+/// Returns `count` tensors as nested lists of a type. `shapes` has the extents of each tensor, one
+/// tensor after another.
 fn tensor_lists(
     data_type: &DataType,
     elements: ArrayData,
@@ -294,7 +297,7 @@ fn level<'a>(
 ) -> ArrowResult<NestedLists<'a>> {
     let count = lists_per_sample.iter().fold(0_usize, |sum, lists| sum.saturating_add(*lists));
     if count > max_lists {
-        return Err(ArrowError::InvalidArgumentError(format!("{count} empty lists are too many")));
+        return Err(ArrowError::InvalidArgumentError(format!("the samples have too many empty lists: {count}")));
     }
     let mut offsets = varies.then(|| Vec::with_capacity(count.saturating_add(1)));
     let mut end = 0_i32;

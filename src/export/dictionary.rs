@@ -1,11 +1,12 @@
-//! Dictionaries, and strings in other layouts.
+//! Encodes arrays as dictionaries, and converts strings to other layouts.
 //!
 //! A [`DictionaryEncoder`] gives each new value the next key. The first keys belong to the values
-//! with which the source's dictionary started. In an Arrow IPC file, each dictionary extends the
-//! previous one. In a Parquet file, each batch has its own.
+//! with which the dictionary of the source began. In an Arrow IPC file, each dictionary extends the
+//! previous one. In a Parquet file, each batch has its own dictionary.
 //!
-//! The values are stored once, in the buffer that the arrays share, and are found by their hash. A
-//! map from values to keys would store them a second time. Their total size is bounded.
+//! The values are stored only once, in the buffer that the arrays share, and are found by their
+//! hash. A map from values to keys would store them a second time. The total size of the values is
+//! bounded.
 
 use super::field::Repetition;
 use arrow_array::cast::AsArray;
@@ -25,7 +26,7 @@ use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-/// Encodes arrays as dictionaries. Values get keys in the order of first occurrence.
+/// Encodes arrays as dictionaries. Values get keys in the order of their first occurrence.
 pub(super) struct DictionaryEncoder {
     key: DataType,
     value: DataType,
@@ -38,8 +39,9 @@ pub(super) struct DictionaryEncoder {
 }
 
 impl DictionaryEncoder {
-    /// Creates the encoder for arrays of a type. `values`, a JSON array, are the values with which
-    /// the source's dictionary started.
+    /// Creates an encoder from arrays of type `plain` to dictionaries of type `to`. `values` is a
+    /// JSON array of the values with which the dictionary of the source began. Returns `None` if
+    /// arrays of type `plain` cannot be encoded as type `to`.
     pub(super) fn new(
         plain: &DataType,
         to: &DataType,
@@ -70,7 +72,8 @@ impl DictionaryEncoder {
         self.ordered.is_some()
     }
 
-    /// Adds the initial values. Returns whether there are any and all are different.
+    /// Adds the initial values. Returns whether there are initial values, and all of them are
+    /// different.
     fn set_initial_values(&mut self, values: Option<&str>) -> bool {
         let values: Option<Value> = values.and_then(|text| serde_json::from_str(text).ok());
         let bytes = values
@@ -113,7 +116,7 @@ impl DictionaryEncoder {
         }
     }
 
-    /// Returns the key of each value, `None` for nulls.
+    /// Returns the key of each value; `None` for a null.
     fn keys(&mut self, array: &ArrayRef) -> Result<Vec<Option<usize>>, ArrowError> {
         let values = &mut self.values;
         let mut key = |i: usize, value: &[u8]| array.is_valid(i).then(|| values.key_of(value)).transpose();
@@ -146,12 +149,13 @@ fn encoded<K: ArrowDictionaryKeyType>(keys: &[Option<usize>], values: ArrayRef) 
 
 fn narrowed<K: ArrowDictionaryKeyType>(key: usize, count: usize) -> Result<K::Native, ArrowError> {
     K::Native::from_usize(key).ok_or_else(|| {
-        let message = format!("{count} dictionary values do not fit keys of type {}", K::DATA_TYPE);
+        let message = format!("keys of type {} are too small for {count} dictionary values", K::DATA_TYPE);
         ArrowError::InvalidArgumentError(message)
     })
 }
 
-/// Returns the size of an element in bytes, if all elements have the same whole number of bytes.
+/// Returns the size of an element in bytes; `None` unless all elements have the same whole number
+/// of bytes.
 fn width(data_type: &DataType) -> Option<usize> {
     match data_type {
         DataType::FixedSizeBinary(bytes) => usize::try_from(*bytes).ok().filter(|bytes| *bytes > 0),
@@ -175,22 +179,22 @@ fn bytes_of(value: &Value, data_type: &DataType) -> Option<Vec<u8>> {
     })
 }
 
-/// The maximum size of all values in bytes. Each value counts as its own bytes plus
+/// The maximum total size of the values in bytes. Each value counts as its length plus
 /// [`VALUE_OVERHEAD_BYTES`].
 const MAX_DICTIONARY_BYTES: usize = 256 << 20;
-/// The number of bytes that the end, hash and key of a value take.
+/// The approximate number of bytes that the end, the hash and the key of a value take.
 const VALUE_OVERHEAD_BYTES: usize = 32;
 
-/// Values, all different, in the order of their keys.
+/// The different values of a dictionary, in the order of their keys.
 #[derive(Default)]
 struct DictionaryValues {
     hasher: RandomState,
-    /// The key of the value with each hash. If two values have the same hash, the later one takes
+    /// The key of the value with each hash. If two values have the same hash, the later value gets
     /// the next free hash.
     keys: HashMap<u64, usize>,
-    /// The bytes of the values in the last [`Self::array`].
+    /// The bytes of the values that the last call of [`Self::array`] returned.
     built: Buffer,
-    /// The bytes of newer values.
+    /// The bytes of the values that were added since then.
     added: Vec<u8>,
     /// The end of each value.
     ends: Vec<i32>,
@@ -236,8 +240,7 @@ impl DictionaryValues {
         }
     }
 
-    /// Returns the values as an array of type `to`. `plain` is the type of the stored values. If
-    /// it has offsets, their lengths vary.
+    /// Returns the values as an array of type `to`. `plain` is the type in which they are stored.
     fn array(&mut self, plain: &DataType, to: &DataType) -> Result<ArrayRef, ArrowError> {
         if let Some(array) = &self.array {
             return Ok(array.clone());
@@ -289,12 +292,12 @@ pub(super) fn with_layout(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, A
 }
 
 fn wide<T: ByteArrayType<Offset = i32>>(array: &GenericByteArray<T>) -> OffsetBuffer<i64> {
-    // still ascending
+    // the offsets are still in ascending order
     OffsetBuffer::new(array.value_offsets().iter().map(|&offset| i64::from(offset)).collect())
 }
 
 /// Returns the error for an array that does not have the type of its field.
 #[cold]
 pub(super) fn mismatch(array: &ArrayRef, expected: &DataType) -> ArrowError {
-    ArrowError::InvalidArgumentError(format!("{} cannot become {expected}", array.data_type()))
+    ArrowError::InvalidArgumentError(format!("an array of type {} cannot become {expected}", array.data_type()))
 }

@@ -1,12 +1,12 @@
-//! Moves the elements of a column into an Arrow buffer.
+//! Converts the elements of a column and appends them to an Arrow buffer.
 //!
-//! Most elements are copied unchanged. Every other conversion is one function ([`conversion`]):
-//! bf16 to f32, floats to the wider type from which they were rounded, times to 32 bits, decimals
-//! and intervals from their stored values. Bools are packed to bits.
+//! Most elements are copied unchanged. Bools are packed to bits. Each other conversion has its own
+//! function, which [`conversion`] selects: bf16 to f32, floats to the wider type from which they
+//! were rounded, times to 32 bits, and decimals and intervals from their stored values.
 //!
-//! A decimal of 16 or 32 bytes may have more digits than its type states. Arrow keeps all bytes,
-//! but Parquet keeps only as many as the digits of the type need and would silently truncate the
-//! value. So an export to Parquet fails instead.
+//! A decimal of 16 or 32 bytes can have more digits than its type states. Arrow stores all bytes,
+//! but Parquet stores only as many bytes as the digits of the type need, and would silently
+//! truncate the value. In this case, an export to Parquet fails.
 
 use super::field::Repetition;
 use crate::bytes::le::u64_of;
@@ -19,7 +19,8 @@ use half::f16;
 use std::fmt::Display;
 use std::num::NonZeroU64;
 
-/// Appends elements of a type, given as the bytes of their stored values in memory order.
+/// Converts elements to a type and appends them. They are given as the bytes of their stored
+/// values, in native byte order.
 type Convert = fn(&[u8], &mut MutableBuffer, &DataType) -> Result<()>;
 
 /// How elements are converted.
@@ -43,7 +44,7 @@ pub(super) struct ElementsBuilder {
 }
 
 impl ElementsBuilder {
-    /// Creates the buffer for elements of type `source` that become `data_type`.
+    /// Creates a builder for elements of type `source` that become `data_type`.
     pub(super) fn new(source: DType, data_type: DataType, repetition: Repetition) -> Self {
         let change = match source {
             DType::Bool => Change::Pack,
@@ -54,14 +55,14 @@ impl ElementsBuilder {
         Self { data_type, change, source_width, count: 0, bytes, bits }
     }
 
-    /// Appends elements, given as bytes in memory order.
+    /// Appends elements, given as bytes in native byte order.
     pub(super) fn append(&mut self, bytes: &[u8]) -> Result<()> {
         match self.change {
             Change::Copy => self.bytes.extend_from_slice(bytes),
             Change::Pack => self.append_packed(bytes)?,
             Change::Convert(convert) => convert(bytes, &mut self.bytes, &self.data_type)?,
         }
-        // the width is at least 1; the elements are in memory, so the sum fits
+        // the width is at least 1; no overflow: the elements are in memory
         self.count += bytes.len() / self.source_width;
         Ok(())
     }
@@ -99,13 +100,13 @@ pub(super) fn values_per_element(data_type: &DataType) -> NonZeroU64 {
     extent.and_then(|extent| NonZeroU64::new(extent.into())).unwrap_or(NonZeroU64::MIN)
 }
 
-/// Returns the size of the stored values of one element in bytes.
+/// Returns the size, in bytes, of the stored values of one element.
 pub(super) fn source_bytes(dtype: DType, data_type: &DataType) -> usize {
     let values = usize::try_from(values_per_element(data_type).get()).unwrap_or(1); // at most 32
     dtype.element_bytes().saturating_mul(values)
 }
 
-/// Returns an upper bound on the size of one exported element in bytes.
+/// Returns an upper bound on the size, in bytes, of one exported element.
 pub(super) fn exported_bytes(dtype: DType, data_type: &DataType) -> u64 {
     if stored_element(data_type).is_some() {
         return data_type.primitive_width().map_or(0, u64_of);
@@ -116,8 +117,8 @@ pub(super) fn exported_bytes(dtype: DType, data_type: &DataType) -> u64 {
     }
 }
 
-/// Returns the conversion of elements that are stored as values of type `source`; `None` if the
-/// bytes are the same.
+/// Returns the conversion for elements that are stored as values of type `source`; `None` if their
+/// bytes do not change.
 fn conversion(source: DType, data_type: &DataType, repetition: Repetition) -> Option<Convert> {
     let is_parquet = repetition == Repetition::Optional;
     Some(match (source, data_type) {
@@ -165,7 +166,7 @@ fn append_narrowed(from: &[u8], to: &mut MutableBuffer, data_type: &DataType) ->
     for value in from.as_chunks::<8>().0 {
         let value = i64::from_ne_bytes(*value);
         let narrow = i32::try_from(value)
-            .map_err(|_| Error::over_limit(format!("the value {value} does not fit {data_type}, which has 32 bits")))?;
+            .map_err(|_| Error::over_limit(format!("the value {value} does not fit the 32 bits of {data_type}")))?;
         to.push(narrow);
     }
     Ok(())
@@ -182,17 +183,17 @@ fn append_checked_256<const N: usize>(
     data_type: &DataType,
     convert: impl Fn([u8; N]) -> i256,
 ) -> Result<()> {
-    // below 256: at least one byte is kept
+    // below 256: Parquet stores at least one byte
     let shift = u8::try_from(256 - parquet_bits(data_type, 256)).unwrap_or(0);
     append_checked(from, to, data_type, convert, |value| (value << shift) >> shift == value)
 }
 
-/// Returns the number of bits that Parquet keeps of a decimal, at most `max_bits`: the smallest
-/// number of whole bytes that hold every number with its digits.
+/// Returns the number of bits that Parquet stores of a decimal. They are the smallest number of
+/// whole bytes that can hold every number with the digits of the type, but at most `max_bits`.
 fn parquet_bits(data_type: &DataType, max_bits: u32) -> u32 {
     let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return max_bits };
-    // at most 848; no power of ten except 1 is a power of two, so one more bit holds it, and
-    // another bit holds the sign
+    // at most 848; no power of ten except 1 is a power of two, so rounding down and adding 1 gives
+    // enough bits for the magnitude, and another bit holds the sign
     let bits = (f64::from(*digits) * std::f64::consts::LOG2_10) as u32 + 2;
     bits.next_multiple_of(8).min(max_bits)
 }
@@ -208,7 +209,7 @@ fn append_checked<const N: usize, T: ArrowNativeType + Display>(
         let value = convert(*bytes);
         if !fits(value) {
             let message = format!(
-                "{value} has too many digits for {data_type}, and Parquet would cut them; export to an Arrow file, \
+                "{value} has too many digits for {data_type}, and Parquet would truncate it; export to an Arrow file, \
                  or skip the column"
             );
             return Err(Error::over_limit(message));
@@ -222,7 +223,7 @@ fn append_intervals(from: &[u8], to: &mut MutableBuffer, _: &DataType) -> Result
     for interval in from.as_chunks::<8>().0.as_chunks::<3>().0 {
         let [months, days, nanoseconds] = interval.map(i64::from_ne_bytes);
         let part = |value: i64| {
-            let message = || format!("an interval has {value} months or days, which does not fit Arrow's 32 bits");
+            let message = || format!("an interval has {value} months or days, which does not fit into Arrow's 32 bits");
             i32::try_from(value).map_err(|_| Error::over_limit(message()))
         };
         to.push(IntervalMonthDayNano { months: part(months)?, days: part(days)?, nanoseconds });

@@ -1,12 +1,13 @@
 //! The Arrow fields of columns.
 //!
-//! A [`Target`] is what a column becomes if nothing but the column is known: the field, the form of
-//! its samples in an array ([`Form`]), and the type of its elements. If a column was imported from
-//! a type such as a date or a decimal, its metadata names the Arrow type. This is only a claim, so
-//! the type is used only if importing such an array would give this column again.
+//! A [`Target`] describes the export of a column as far as it follows from the column itself: the
+//! field, the form of its samples in an array ([`Form`]), and the type of its elements. If a column
+//! was imported from a type such as a date or a decimal, its metadata names the Arrow type. The
+//! metadata can be wrong, so this type is used only if importing an array of this type would give
+//! the same column again.
 //!
-//! The metadata of extension types is checked before it is exported, because one malformed field
-//! would make readers refuse the whole file.
+//! The metadata of extension types is checked before it is exported, because a single malformed
+//! field would make readers refuse the whole file.
 
 use crate::format::{CastFacts, ListLevel};
 use crate::logical::arrow_type::{
@@ -18,23 +19,23 @@ use arrow_schema::{DataType, Field, FieldRef, IntervalUnit};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The metadata key of a human-readable summary of a column's cast.
+/// The metadata key for a human-readable summary of a column's cast.
 pub(super) const CAST: &str = "tensilo.cast";
-/// The maximum width of fixed-size strings; longer ones are exported as `Binary`. A null takes as
-/// many bytes as any other sample, so metadata alone must not be able to request more memory than
-/// this.
+/// The maximum width of fixed-size strings. Longer strings are exported as `Binary`. A null takes
+/// as many bytes as any other sample, and only the metadata states the width, so without a limit,
+/// wrong metadata could request any amount of memory.
 const FIXED_STRING_BYTES: i32 = 16 << 20;
 
 /// How to export tensors whose shape is fixed or has more than one dimension.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TensorForm {
-    /// As in the file's source, if it was Arrow or Parquet; otherwise as extension types.
+    /// As in the source of the file, if that was Arrow or Parquet; otherwise as extension types.
     #[default]
     AsImported,
     /// As the extension types `arrow.fixed_shape_tensor` and `arrow.variable_shape_tensor`.
     Extension,
-    /// As nested lists, one level for each dimension.
+    /// As nested lists, with one level for each dimension.
     Lists,
 }
 
@@ -43,19 +44,19 @@ pub enum TensorForm {
 pub(super) enum Form {
     /// One element.
     Scalar,
-    /// Nothing: all samples are null.
+    /// No values: all samples are null.
     Null,
     /// Bytes or text.
     String,
     /// A fixed number of bytes.
     FixedString(i32),
-    /// A fixed number of elements of one shape.
+    /// A tensor of a fixed shape, with this number of elements.
     FixedTensor(i32),
-    /// Any number of elements.
+    /// A list of any number of elements.
     List,
-    /// Lists of elements, and shapes, with these types.
+    /// A tensor of variable shape: a list of its elements, and its shape, with these types.
     Tensor { data: DataType, shape: DataType },
-    /// Nested lists, one level for each dimension.
+    /// Nested lists, with one level for each dimension.
     Lists,
 }
 
@@ -66,12 +67,13 @@ impl Form {
     }
 }
 
-/// Whether the schema declares the parts of a tensor (elements, list of elements, shape) nullable.
-/// They are never null, except in a null tensor.
+/// Whether the schema declares the components of a tensor (elements, list of elements, shape)
+/// nullable. They are never null, except in a null tensor.
 ///
-/// Arrow's Rust library recognizes a tensor only if its parts are *required*. Its C++ library, and
-/// so Python's, accepts both in an IPC file. From a Parquet file it restores a tensor only if all
-/// parts are *optional*, and it fails to read a required shape in a null tensor.
+/// Arrow's Rust library recognizes a tensor only if its components are *required*. The C++ library,
+/// on which the Python library is based, accepts both in an IPC file. From a Parquet file, however,
+/// it restores a tensor only if all components are *optional*, and it cannot read a required shape
+/// in a null tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repetition {
     Required,
@@ -84,12 +86,12 @@ pub(super) struct TypeChoice {
     pub repetition: Repetition,
     pub tensors: TensorForm,
     pub stored_types: bool,
-    /// Whether dictionaries may be declared ordered. They may not if values were appended.
+    /// Whether dictionaries may be declared ordered. This is not allowed if values were appended.
     pub ordered: bool,
 }
 
 impl TypeChoice {
-    /// The source's types, for Arrow.
+    /// The types of the source, for an export to Arrow.
     pub(super) const AS_IMPORTED: Self =
         Self { repetition: Repetition::Required, tensors: TensorForm::AsImported, stored_types: false, ordered: true };
 }
@@ -98,12 +100,12 @@ impl TypeChoice {
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub field: FieldRef,
-    /// The type of the items. It is the field's type unless the column is nested.
+    /// The type of the items. If the column is not nested, this is the type of the field.
     pub items: DataType,
     pub form: Form,
     /// The shape of a sample in elements of this type.
     pub shape: Shape,
-    /// The type of the elements. If samples are strings, the type of the array.
+    /// The type of the elements or, if samples are strings, the type of the array.
     pub element: DataType,
     /// The type of the values before their conversion to Arrow.
     pub dtype: DType,
@@ -170,8 +172,9 @@ fn in_elements(column: &ColumnSchema, element: &DataType) -> ColumnSchema {
     ColumnSchema { shape: Shape::new(extents), ..column.clone() }
 }
 
-/// Returns the type of the exported elements: the type before a cast, if it has all values of the
-/// stored type. (f16 does not have all values of bf16, and integers have no fractions.)
+/// Returns the type of the exported elements. This is the type before a cast if it can represent
+/// all values of the stored type. (f16 cannot represent all values of bf16, and integers cannot
+/// represent fractions.)
 fn exported_dtype(column: &ColumnSchema) -> DType {
     match (column.dtype, column.pushed_dtype()) {
         (DType::Bf16, DType::F16) | (DType::F16, DType::Bf16) => DType::F32,
@@ -180,15 +183,15 @@ fn exported_dtype(column: &ColumnSchema) -> DType {
     }
 }
 
-/// Returns the Arrow type of a column that was imported from a type that its own type does not
-/// imply, such as a decimal or a timestamp. Returns `None` if its metadata (`arrow.type`) states no
-/// such type, or states one that its elements cannot have.
+/// Returns the Arrow type from which a column was imported, such as a decimal or a timestamp, if
+/// the type of the column does not imply it. Returns `None` if the metadata of the column
+/// (`arrow.type`) does not name a type, or names a type that its elements cannot have.
 pub fn imported_type(column: &ColumnSchema) -> Option<DataType> {
     restored_type(column, Repetition::Required)
 }
 
-/// Returns the type from which the column was imported, according to its metadata, if its elements
-/// can have that type and the output format supports it.
+/// Returns the type from which a column was imported, according to its metadata. Returns `None` if
+/// the elements cannot have this type, or if the output format does not support it.
 fn restored_type(column: &ColumnSchema, repetition: Repetition) -> Option<DataType> {
     let text = column.metadata.get(arrow_type::KEY)?;
     let source_type = ArrowType::from_text(text)?;
@@ -206,8 +209,8 @@ fn restored_type(column: &ColumnSchema, repetition: Repetition) -> Option<DataTy
     (source_type.fits(column) && is_possible && is_in_file && is_canonical).then_some(data_type)
 }
 
-/// Returns whether Parquet has a type. Columns of other types keep their stored type, and the
-/// metadata that names the Arrow type.
+/// Returns whether Parquet has a type. Columns with other types are exported with their stored
+/// type, and with the metadata that names the Arrow type.
 fn is_in_parquet(data_type: &DataType) -> bool {
     match data_type {
         DataType::FixedSizeBinary(bytes) => *bytes > 0,
@@ -277,7 +280,7 @@ fn tensor(column: &ColumnSchema, element: &DataType, repetition: Repetition) -> 
 
 /// Returns an extent as Arrow's variable-shape tensors store it.
 pub(super) fn extent_of(extent: u32) -> Result<i32> {
-    i32::try_from(extent).map_err(|_| Error::over_limit(format!("an extent is {extent}, too large for Arrow")))
+    i32::try_from(extent).map_err(|_| Error::over_limit(format!("an extent of {extent} is too large for Arrow")))
 }
 
 /// Returns the nested list type for tensors of a shape.
@@ -325,7 +328,7 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
     let names = metadata.get(DIM_NAMES).filter(|text| is_string_array(text, column.shape.rank()));
     let names = names.map(|text| format!("\"dim_names\":{text}"));
     if names.is_some() {
-        metadata.remove(DIM_NAMES); // the extension type states it
+        metadata.remove(DIM_NAMES); // the extension type states the names
     }
     let members = join([shape, names].into_iter().flatten());
     metadata.insert(EXTENSION_TYPE_NAME_KEY.to_owned(), name.to_owned());

@@ -1,7 +1,7 @@
-//! Exports to files: Arrow IPC files and streams here, Parquet files in `parquet.rs`.
+//! Exports to files: Arrow IPC files and streams. Parquet files are in `parquet.rs`.
 //!
-//! Arrow files are not compressed, so that they can be mapped. Dictionaries are written as deltas:
-//! each batch adds only the new values, instead of repeating all earlier ones.
+//! Arrow files are not compressed, so readers can map them. Dictionaries are written as deltas:
+//! each batch adds only the new values, instead of repeating all earlier values.
 
 use super::batches::{in_table, select};
 use super::field::{Repetition, TensorForm, TypeChoice};
@@ -31,8 +31,8 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// Returns the format for the file's extension: `.parquet`, `.arrow`, or `.arrows` for a
-    /// stream.
+    /// Returns the format that the extension of a file selects: `.parquet`, `.arrow`, or `.arrows`
+    /// for a stream. Returns `None` for any other extension.
     pub fn of(path: impl AsRef<Path>) -> Option<Self> {
         match path.as_ref().extension()?.to_str()? {
             "parquet" => Some(Self::Parquet),
@@ -42,8 +42,8 @@ impl ExportFormat {
         }
     }
 
-    /// Returns whether the parts of tensors are nullable, as readers of the format require. Fails
-    /// if this build cannot write the format.
+    /// Returns whether the schema declares the components of tensors nullable, which depends on the
+    /// readers of the format. Fails if this build cannot write the format.
     fn repetition(self) -> Result<Repetition> {
         match self {
             Self::Arrow | Self::ArrowStream => Ok(Repetition::Required),
@@ -54,14 +54,15 @@ impl ExportFormat {
 }
 
 /// Exports columns of a file, or of another [`Table`], to a Parquet file or to an Arrow IPC file or
-/// stream. The extension of `output` selects the format, see [`ExportFormat::of`].
+/// stream. The extension of `output` selects the format; see [`ExportFormat::of`].
 ///
-/// The output appears when it is complete, see [`AtomicFile`]. It replaces an existing file only if
-/// [`ExportOptions::overwrite`] is set, and never the file being read.
+/// The output appears only when it is complete; see [`AtomicFile`]. It replaces an existing file
+/// only if [`ExportOptions::overwrite`] is set, and it never replaces the file being read.
 ///
-/// Cost: each chunk is decoded once and copied once. Memory: a batch, see
-/// [`batches`](super::batches()), the row group that the format's writer holds, and the
-/// dictionaries of an Arrow file. Their values are in memory twice while a new value is added.
+/// Cost: each chunk is decoded once and copied once. Memory: one batch (see
+/// [`batches`](super::batches())), the row group that the Parquet writer holds, and the
+/// dictionaries of an Arrow file. While a new value is added to a dictionary, its values are in
+/// memory twice.
 pub fn export<T: Table>(
     table: &T,
     output: impl AsRef<Path>,
@@ -113,14 +114,14 @@ pub struct ExportOptions<'a> {
 }
 
 impl<'a> ExportOptions<'a> {
-    /// Returns the defaults: all columns; existing files are not replaced.
+    /// Returns the default options: all columns are exported, and existing files are not replaced.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets the exported columns and their order. The default is all columns, in the order of the
-    /// file. The name of a struct selects all its fields. If all fields of a struct are named, they
-    /// have the order of the source. A field of a struct also selects the nulls of the struct.
+    /// file. The name of a struct selects all its fields. If all fields of a struct are selected,
+    /// they have the order of the source. A field of a struct also selects the nulls of the struct.
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self
@@ -138,22 +139,23 @@ impl<'a> ExportOptions<'a> {
         self
     }
 
-    /// Sets whether to ignore the Arrow types of the source (default: no). All columns, including
-    /// rounded ones, then have the types in the table of [the module](super).
+    /// Sets whether to ignore the Arrow types of the source (default: no). If set, all columns,
+    /// including rounded ones, have the types in the table of [the module](super).
     pub fn stored_types(mut self, stored_types: bool) -> Self {
         self.stored_types = stored_types;
         self
     }
 
-    /// Sets a function that is called after each batch with the number of samples written. If it
-    /// breaks, the call fails with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled).
+    /// Sets a function that is called after each batch with the number of samples written so far.
+    /// If it returns `Break`, the export fails with an error of kind
+    /// [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
     }
 }
 
-/// An output that takes record batches.
+/// An output file that record batches are written to.
 enum OutputFile<'a> {
     Arrow(FileWriter<&'a mut (dyn Write + Send)>),
     ArrowStream(StreamWriter<&'a mut (dyn Write + Send)>),
@@ -191,7 +193,7 @@ impl<'a> OutputFile<'a> {
         }
     }
 
-    /// Writes what follows the last batch.
+    /// Completes the file after the last batch.
     fn finish(self) -> Result<()> {
         match self {
             Self::Arrow(mut file) => file.finish().map_err(write_error),
@@ -206,8 +208,8 @@ fn not_built() -> Error {
     Error::not_built("parquet", "exporting to a .parquet file")
 }
 
-/// Converts an error of a format's library, caused by a failing device or by something that the
-/// format cannot express.
+/// Converts an error of the library that writes a format. The cause is a failed write, or data that
+/// the format cannot express.
 fn write_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
     Error::io("writing the file", io::Error::other(error))
 }

@@ -1,12 +1,12 @@
 //! Writes Parquet files, compressed with Zstandard.
 //!
 //! Batches are collected until they fill a row group, which is then written field by field. The
-//! library's own writer has the encoders of all columns open at once. Each takes tens of kilobytes,
-//! however short the column, which is too much memory for a table of many columns.
+//! library's own writer has the encoders of all columns open at once. Each encoder takes tens of
+//! kilobytes, even for a short column, which is too much memory for a table of many columns.
 //!
-//! The library also leaves out some logical types: those that are extension types of Arrow, and
-//! those that an import saved in the metadata of fields. So the schema of the file is built here
-//! ([`LogicalTypes`]).
+//! The library also leaves out some logical types: the extension types of Arrow, and the logical
+//! types that an import saved in the metadata of fields. Therefore, the schema of the file is built
+//! here ([`LogicalTypes`]).
 
 use crate::Error;
 use crate::logical::arrow_type::members;
@@ -26,12 +26,12 @@ use std::io::{self, Write};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The maximum size of the batches of a row group in memory, in bytes.
+/// The maximum total size, in bytes, of the batches of a row group in memory.
 const MAX_ROW_GROUP_BYTES: usize = 64 << 20;
 /// The maximum number of rows in a row group, unless one batch has more.
 const MAX_ROW_GROUP_ROWS: usize = DEFAULT_MAX_ROW_GROUP_ROW_COUNT;
 
-/// A file, and the batches of its next row group.
+/// A Parquet file that is being written, and the batches of its next row group.
 pub(super) struct ParquetFile<'a> {
     writer: SerializedFileWriter<&'a mut (dyn Write + Send)>,
     schema: SchemaRef,
@@ -51,16 +51,17 @@ pub(super) fn check_structs(schema: &Schema) -> crate::Result<()> {
     }
 }
 
-/// Returns whether a field contains a struct without fields. Its depth is bounded, because the
-/// depth of paths is.
+/// Returns whether a field contains a struct without fields. The recursion is bounded, because a
+/// path has a limited number of names.
 fn has_empty_struct(field: &FieldRef) -> bool {
     let fields = inside(field.data_type());
     (fields.is_empty() && matches!(field.data_type(), DataType::Struct(_))) || fields.iter().any(has_empty_struct)
 }
 
-/// Returns the writer's properties. Floats are stored as byte streams, which compress better than
-/// whole values, and without a dictionary. A dictionary is worthwhile only if a few values repeat,
-/// and the sign of zero and the payload of NaN must not depend on how it compares values.
+/// Returns the properties of the writer. Floats are stored as byte streams, because these compress
+/// better than whole values. Floats have no dictionary for two reasons: a dictionary is worthwhile
+/// only if a few values repeat, and it must not decide whether zeros of different sign, or NaNs of
+/// different payload, are equal.
 fn properties(schema: &Schema, types: &SchemaDescriptor) -> WriterProperties {
     let mut builder = WriterProperties::builder()
         .set_compression(Compression::ZSTD(ZstdLevel::default()))
@@ -75,8 +76,8 @@ fn properties(schema: &Schema, types: &SchemaDescriptor) -> WriterProperties {
     properties
 }
 
-/// Returns the metadata of the schema as entries of the file, because not all readers look for it
-/// in the embedded Arrow schema.
+/// Returns the metadata of the schema as metadata entries of the file, because not all readers look
+/// for it in the embedded Arrow schema.
 fn entries(schema: &Schema) -> Vec<KeyValue> {
     let sorted: BTreeMap<&String, &String> = schema.metadata().iter().collect();
     sorted.into_iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect()
@@ -93,7 +94,7 @@ impl<'a> ParquetFile<'a> {
         let options = ArrowWriterOptions::new()
             .with_properties(properties(schema, &types))
             .with_parquet_schema(types)
-            .with_skip_arrow_metadata(true); // the properties contain it
+            .with_skip_arrow_metadata(true); // the properties contain this metadata
         let (writer, _) = ArrowWriter::try_new_with_options(file, schema.clone(), options)?.into_serialized_writer()?;
         Ok(Self { writer, schema: schema.clone(), batches: Vec::new(), batch_bytes: 0, rows: 0 })
     }
@@ -116,7 +117,7 @@ impl<'a> ParquetFile<'a> {
         self.writer.close().map(|_| ())
     }
 
-    /// Writes the batches as a row group.
+    /// Writes the collected batches as a row group.
     fn write_row_group(&mut self) -> Result<()> {
         if self.batches.is_empty() {
             return Ok(());
@@ -139,8 +140,8 @@ impl<'a> ParquetFile<'a> {
     }
 }
 
-/// Returns the column writers of one field. The library makes them only for a whole file, so it is
-/// given a file that has only this field and is never written.
+/// Returns the column writers of one field. The library creates column writers only for a whole
+/// file, so this function passes it a file that has only this field and discards its output.
 fn column_writers(
     types: &TypePtr,
     field: &FieldRef,
@@ -167,7 +168,7 @@ fn types_of(schema: &Schema) -> Result<SchemaDescriptor> {
     Ok(SchemaDescriptor::new(types.applied(&plain.root_schema_ptr(), &mut 0)?))
 }
 
-/// Returns the Arrow schema to embed, without the logical types, which are in the Parquet schema.
+/// Returns the Arrow schema to embed. It omits the logical types, which are in the Parquet schema.
 fn embedded(schema: &Schema) -> Schema {
     let fields: Fields = schema.fields().iter().map(|field| without_entry(field, LOGICAL_TYPE)).collect();
     Schema::new_with_metadata(fields, schema.metadata().clone())
@@ -175,14 +176,15 @@ fn embedded(schema: &Schema) -> Schema {
 
 /// The logical types of an Arrow schema.
 struct LogicalTypes {
-    /// The type of each column.
+    /// The logical type of each column.
     leaves: Vec<Option<LogicalType>>,
     /// The columns of each variant.
     variants: HashSet<Range<usize>>,
 }
 
 impl LogicalTypes {
-    /// Collects the types of a field. Its depth is bounded, because the depth of paths is.
+    /// Collects the types of a field. The recursion is bounded, because a path has a limited number
+    /// of names.
     fn collect(&mut self, field: &Field) {
         let start = self.leaves.len();
         match field.data_type() {
@@ -197,8 +199,8 @@ impl LogicalTypes {
         }
     }
 
-    /// Returns a type with the logical types. A column whose physical type they do not fit stays
-    /// unchanged.
+    /// Returns a Parquet type with the logical types applied. If a logical type does not fit the
+    /// physical type of its column, the column remains unchanged.
     fn applied(&self, of: &TypePtr, next: &mut usize) -> Result<TypePtr> {
         let (start, info) = (*next, of.get_basic_info());
         let repetition = info.has_repetition().then(|| info.repetition());
@@ -214,7 +216,8 @@ impl LogicalTypes {
             return Ok(leaf.build().map_or_else(|_| Arc::clone(of), Arc::new));
         }
         let fields = of.get_fields().iter().map(|field| self.applied(field, next)).collect::<Result<Vec<_>>>()?;
-        // a struct around a variant has the same columns, so the range alone is not enough
+        // a struct that contains only a variant has the same columns, so comparing the range is not
+        // enough
         let has_metadata = fields.iter().any(|field| field.name() == "metadata" && field.is_primitive());
         let is_variant = has_metadata && self.variants.contains(&(start..*next));
         let variant = is_variant.then(|| LogicalType::variant(Some(VARIANT_VERSION)));

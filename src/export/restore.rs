@@ -1,15 +1,16 @@
 //! Restores the fields of the source, as far as the file records them.
 //!
-//! Columns that are fields of one struct are combined again (chapter 3.4 of the specification). The
-//! resulting field, which the columns alone imply, is compared with the saved field of the source.
-//! If it fits, its arrays are converted to the types of the source ([`Retype`]); otherwise the
-//! implied field is exported.
+//! Columns that are fields of one struct are combined again (chapter 3.4 of the specification).
+//! This gives the implied field, which follows from the columns. It is compared with the saved
+//! field of the source. If it fits, its arrays are converted to the types of the source
+//! ([`Retype`]). Otherwise, the implied field is exported.
 //!
-//! Metadata in which another library, such as pandas, describes fields is exported only if all
-//! these fields are as in the source.
+//! Another library, such as pandas, can describe fields in its metadata. This metadata is exported
+//! only if all these fields are the same as in the source.
 //!
-//! There is one special case. A list of 0 bools in a struct has no path, because with one it would
-//! look like the nulls of a struct. The schema of the source says where it was ([`with_paths`]).
+//! There is one special case. A list of 0 bools in a struct has no path, because with a path it
+//! would look like the nulls of a struct. The schema of the source states its position
+//! ([`with_paths`]).
 
 use super::field::{Form, Target, TensorForm, TypeChoice};
 use super::retype::Retype;
@@ -29,7 +30,7 @@ use std::sync::Arc;
 /// A field of an export.
 pub(super) struct OutputField {
     pub node: FieldNode,
-    /// The field that the columns imply.
+    /// The field that follows from the columns.
     pub plain: FieldRef,
     pub retype: Option<Retype>,
 }
@@ -40,7 +41,7 @@ impl OutputField {
         self.retype.as_ref().map_or(&self.plain, |retype| &retype.field)
     }
 
-    /// Returns the array of the field. `columns` are the arrays of all columns.
+    /// Returns the array of the field. `columns` has the arrays of all columns.
     pub(super) fn array(&mut self, columns: &[ArrayRef]) -> Result<ArrayRef> {
         let plain = node_array(&self.node, &self.plain, columns, 0)?;
         let Some(retype) = &mut self.retype else { return Ok(plain) };
@@ -61,8 +62,8 @@ pub(super) struct OutputFields {
 }
 
 impl OutputFields {
-    /// Plans the export of columns, each with its cast facts, from a file with columns `all` and
-    /// this metadata.
+    /// Plans the export of columns, which are given with their cast facts. `all` has all columns of
+    /// the file, and `metadata` is the metadata of the file.
     pub(super) fn of(
         columns: &[(ColumnSchema, Option<CastFacts>)],
         all: &[ColumnSchema],
@@ -103,7 +104,7 @@ impl OutputFields {
     }
 }
 
-/// The targets of columns, which are replaced until the fields fit the source's fields.
+/// The targets of columns. They are replaced until the fields fit the fields of the source.
 struct Targets<'a> {
     columns: &'a [(ColumnSchema, Option<CastFacts>)],
     choice: TypeChoice,
@@ -117,20 +118,20 @@ impl Targets<'_> {
         node.columns().into_iter().filter_map(number)
     }
 
-    /// Returns whether a field has the form that its columns imply when the caller requests none.
+    /// Returns whether a field has the form that it would have if the caller did not request one.
     fn has_default_form(&self, node: &FieldNode) -> bool {
         self.choice.tensors == TensorForm::AsImported
             || !self.node_columns(node).any(|(_, target)| target.form == Form::Lists)
     }
 
-    /// Returns whether rounded columns have the types from before the rounding.
+    /// Returns whether rounded columns have the types that they had before they were rounded.
     fn has_source_types(&self, node: &FieldNode) -> bool {
         self.node_columns(node)
             .all(|(column, target)| column.cast.is_none_or(|cast| Some(target.dtype) == cast.source.dtype()))
     }
 
-    /// Returns the change to a field of the source; `None` if the columns do not fit it. Tensors
-    /// that were not extension types in the source get targets that are lists.
+    /// Returns the conversion to a field of the source; `None` if the columns do not fit that
+    /// field. Tensors that were not extension types in the source get targets that are lists.
     fn retype(&mut self, node: &FieldNode, source_field: &Field) -> Result<Option<Retype>> {
         let choice = self.choice;
         let mut tensors = Vec::new();
@@ -148,8 +149,8 @@ impl Targets<'_> {
         Ok(retype)
     }
 
-    /// Returns whether a field can have the tensor form that the caller requests. `tensors` are the
-    /// names of its columns that are extension-type tensors.
+    /// Returns whether a field can have the tensor form that the caller requests. `tensors` has the
+    /// names of its columns that were tensors with an extension type in the source.
     fn can_have_form(&self, node: &FieldNode, tensors: &[String]) -> bool {
         let is_list = |(column, target): (&ColumnSchema, &Target)| {
             target.form.is_extension() && column.levels.is_empty() && !tensors.contains(&column.name)
@@ -173,11 +174,11 @@ impl Targets<'_> {
 
     fn plain(&self, node: &FieldNode) -> Result<FieldRef> {
         let field = node_field(node, &self.targets, 0);
-        field.ok_or_else(|| Error::internal("a column is missing from the field that it is exported to"))
+        field.ok_or_else(|| Error::internal("a column is missing from the field to which it is exported"))
     }
 }
 
-/// Collects the names of the columns in a field that are extension-type tensors.
+/// Collects the names of the columns in a field that are tensors with an extension type.
 fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
     if is_tensor(field) {
         tensors.push(name);
@@ -193,7 +194,8 @@ fn tensor_columns(field: &Field, name: String, tensors: &mut Vec<String>) {
     }
 }
 
-/// Returns the exported fields of a file that does not record the source's fields.
+/// Returns the fields that an export of this schema has if the file does not record the fields of
+/// the source.
 pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     let plain = schema.columns.iter().map(|column| Ok((in_arrow(column)?.into_owned(), None)));
     let plain: Vec<_> = plain.collect::<Result<_>>().unwrap_or_default();
@@ -201,8 +203,8 @@ pub(crate) fn plain_fields(schema: &Schema) -> Vec<FieldRef> {
     outputs.map_or_else(|_| Vec::new(), |outputs| outputs.all.into_iter().map(|output| output.plain).collect())
 }
 
-/// Returns the names of the fields that the metadata of another library describes; `None` if it
-/// describes none.
+/// Returns the names of the fields that the metadata of another library describes; `None` if the
+/// metadata does not describe fields.
 fn described_fields(key: &str, text: &str) -> Option<Vec<String>> {
     let document = || serde_json::from_str::<Value>(text).ok();
     match key {
@@ -219,8 +221,9 @@ fn described_fields(key: &str, text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the columns, with the paths that only the source's fields (`saved`) show. A column that
-/// gets such a path is no longer a column of bools, so it does not look like the nulls of a struct.
+/// Returns the columns, and adds the paths that only the fields of the source (`saved`) show. A
+/// column to which a path is added also gets another type than bool, because otherwise it would
+/// look like the nulls of a struct.
 pub(super) fn with_paths<'a>(
     columns: impl Iterator<Item = &'a ColumnSchema>,
     saved: &[FieldRef],
@@ -240,7 +243,7 @@ pub(super) fn with_paths<'a>(
     columns.map(&mut with_path).collect()
 }
 
-/// Returns the paths of lists of 0 bools in structs, by column name.
+/// Returns the paths of all lists of 0 bools in structs, by column name.
 fn paths_of(saved: &[FieldRef]) -> HashMap<String, String> {
     let mut paths = HashMap::new();
     for field in saved {
@@ -249,7 +252,8 @@ fn paths_of(saved: &[FieldRef]) -> HashMap<String, String> {
     paths
 }
 
-/// Collects the paths in a field. The depth of a field is bounded.
+/// Collects the paths in a field. The recursion is bounded, because the depth of a field is
+/// limited.
 fn collect(field: &Field, name: String, path: String, in_struct: bool, paths: &mut HashMap<String, String>) {
     match field.data_type() {
         DataType::Struct(fields) if !is_tensor(field) => {
@@ -299,7 +303,7 @@ fn node_field(node: &FieldNode, columns: &[Target], depth: usize) -> Option<Fiel
     }
 }
 
-/// Returns the array of a node with this field.
+/// Returns the array of a node, which has this field.
 fn node_array(node: &FieldNode, field: &Field, columns: &[ArrayRef], depth: usize) -> Result<ArrayRef> {
     let FieldNode::Struct { lists, nulls, children, .. } = node else {
         let FieldNode::Column { number, .. } = node else { return Err(mismatch()) };
@@ -346,13 +350,14 @@ fn shared_lists(node: &FieldNode, columns: &[ArrayRef], level: usize) -> Result<
     shared.ok_or_else(mismatch)
 }
 
-/// Returns the error for columns that cannot be fields of one struct, although their paths say so.
+/// Returns the error for columns whose paths make them fields of one struct, although they do not
+/// fit together.
 fn unfit(node: &FieldNode, error: &ArrowError) -> Error {
     Error::bad_input(format!("the fields of the struct {:?} do not fit together: {error}", node.name()))
 }
 
-/// Returns the type of a column's entries inside `depth` levels of lists, and whether they may be
-/// null.
+/// Returns the type of a column's entries inside `depth` levels of lists, and whether the entries
+/// can be null.
 fn member(column: &Field, depth: usize) -> Option<(&DataType, bool)> {
     let (mut data_type, mut nullable) = (column.data_type(), column.is_nullable());
     for _ in 0..depth {
@@ -371,5 +376,5 @@ fn column_entries(columns: &[ArrayRef], number: usize, depth: usize) -> Result<A
 
 #[cold]
 fn mismatch() -> Error {
-    Error::internal("a column is not what the path in its metadata says")
+    Error::internal("the type of a column does not match the path in its metadata")
 }

@@ -1,14 +1,16 @@
-//! Converts arrays from the types that columns imply to the types that the source had.
+//! Converts arrays from the types that follow from the columns to the types of the source.
 //!
 //! [`Retype::between`] compares the types before the first batch, so most mismatches are detected
-//! early. Those that depend on values are found later, in [`Retype::apply`]: the lengths of
-//! fixed-size lists, and the number of values in a dictionary.
+//! early. [`Retype::apply`] detects the mismatches that depend on values: wrong lengths of
+//! fixed-size lists, and too many values in a dictionary.
 //!
-//! The conversion is as exact as possible. Values that cannot have their old type keep the type
-//! that their column implies, but everything around them is as in the source. Lists of one kind
-//! become lists of another kind. A null list of a fixed size has members in Arrow but takes one bit
-//! in a file, so the total size of such members is bounded. A nested struct is null where the
-//! enclosing struct is null; a file states this only once.
+//! The conversion is as exact as possible. Values that cannot have the type of the source get the
+//! type that follows from their column, but the types around them are the same as in the source.
+//! Lists are converted to the list type of the source.
+//!
+//! A null list of a fixed size has members in Arrow, but takes only one bit in a file, so the total
+//! size of members in null lists is bounded. A nested struct is null wherever the enclosing struct
+//! is null. A file states this only once, for the enclosing struct.
 
 use super::dictionary::{DictionaryEncoder, can_change_layout, mismatch, with_layout};
 use super::field::{CAST, Repetition};
@@ -27,20 +29,20 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The maximum size of fixed-width nulls in bytes, beyond the size of the other values. In a file,
-/// such a null takes one bit.
+/// The maximum size of fixed-width nulls in bytes, in addition to the size of the other values. In
+/// a file, such a null takes only one bit.
 pub(super) const MAX_NULL_BYTES: u64 = 64 << 20;
 
-/// The change of an array to a field of another type.
+/// The conversion of arrays to a field of another type.
 pub(super) struct Retype {
     pub field: FieldRef,
-    /// Whether all values have their old types, apart from encodings that Arrow and Parquet files
-    /// do not restore.
+    /// Whether all values get the types of the source, except for encodings that Arrow and Parquet
+    /// files do not restore.
     pub is_exact: bool,
     change: ArrayChange,
 }
 
-/// The new type of a field's values, and the change to it.
+/// The new type of a field's values, and the conversion to it.
 struct FieldValues {
     data_type: DataType,
     change: ArrayChange,
@@ -52,31 +54,32 @@ enum ArrayChange {
     /// Strings or binaries in a different layout.
     Text,
     Dictionary(Box<DictionaryEncoder>),
-    /// For each field, the number of the current field that it is made from.
+    /// For each new field, the number of the current field from which it is converted, and the
+    /// conversion.
     Struct(Vec<(usize, Retype)>),
     List(Box<Retype>),
 }
 
-/// What surrounds a field.
+/// The properties of the fields around a field.
 #[derive(Clone, Copy)]
 struct Context {
     repetition: Repetition,
     /// Whether dictionaries may be declared ordered.
     ordered: bool,
-    /// Whether an enclosing struct may be null, and the field with it.
+    /// Whether an enclosing struct can be null. The field is then null, too.
     masked: bool,
-    /// Whether the field is a part of a tensor, which the format may need to be nullable.
+    /// Whether the field is a component of a tensor, which some formats require to be nullable.
     in_tensor: bool,
 }
 
 impl Retype {
-    /// Returns the change of arrays from one field to another; `None` if the types do not fit.
-    /// `ordered` says whether dictionaries may be declared ordered.
+    /// Returns the conversion of arrays from one field to another; `None` if the types do not fit.
+    /// If `ordered` is false, dictionaries are never declared ordered.
     pub(super) fn between(from: &Field, to: &Field, repetition: Repetition, ordered: bool) -> Option<Self> {
         between(from, to, Context { repetition, ordered, masked: false, in_tensor: false })
     }
 
-    /// Changes an array.
+    /// Converts an array.
     pub(super) fn apply(&mut self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
         match &mut self.change {
             ArrayChange::Same => Ok(array.clone()),
@@ -108,7 +111,7 @@ fn between(from: &Field, to: &Field, mut context: Context) -> Option<Retype> {
     let own = from.metadata().iter().filter(|(key, value)| is_preserved(key) || value.len() > METADATA_BYTES);
     metadata.extend(own.map(|(key, value)| (key.clone(), value.clone())));
     if !is_exact && !is_tensor(to) {
-        // an extension type requires its storage type
+        // an extension type is valid only with its storage type
         metadata.retain(|key, _| ![EXTENSION_TYPE_NAME_KEY, EXTENSION_TYPE_METADATA_KEY].contains(&key.as_str()));
     }
     let ordered = matches!(&change, ArrayChange::Dictionary(encoder) if encoder.is_ordered());
@@ -154,8 +157,8 @@ fn values(from: &Field, to: &Field, context: Context, dictionary: Option<String>
     }
 }
 
-/// Returns the change of each field of a struct, with the number of the current field of this name.
-/// Returns `None` if the fields differ.
+/// Returns the conversion to each field of a struct, with the number of the current field that has
+/// the same name. Returns `None` if the fields differ.
 fn children(own: &Fields, target: &Fields, context: Context) -> Option<Vec<(usize, Retype)>> {
     let child = |target: &FieldRef| {
         let (number, own) = own.find(target.name())?;
@@ -167,7 +170,7 @@ fn children(own: &Fields, target: &Fields, context: Context) -> Option<Vec<(usiz
     (numbers.len() == children.len()).then_some(children)
 }
 
-/// Returns the change of lists of `own` to lists or a map of `item`.
+/// Returns the conversion of lists with members `own` to lists, or to a map, with members `item`.
 fn list(from: &DataType, to: &DataType, own: &Field, item: &Field, context: Context) -> Option<FieldValues> {
     match (from, to) {
         (DataType::FixedSizeList(_, length), DataType::FixedSizeList(_, target_length)) if length != target_length => {
@@ -185,8 +188,8 @@ fn list(from: &DataType, to: &DataType, own: &Field, item: &Field, context: Cont
     Some(FieldValues { data_type, is_exact: item.is_exact, change: ArrayChange::List(Box::new(item)) })
 }
 
-/// Returns the change of values that are not nested. Values that cannot have their old type keep
-/// the type that their column implies.
+/// Returns the conversion of values that are not nested. Values that cannot have the type of the
+/// source keep the type that follows from their column.
 fn leaves(own: &DataType, target: &DataType) -> Option<FieldValues> {
     if own.is_nested() || target.is_nested() {
         return None;
@@ -197,8 +200,8 @@ fn leaves(own: &DataType, target: &DataType) -> Option<FieldValues> {
     })
 }
 
-/// Returns whether Parquet stores values as fixed-length bytes, which its readers misinterpret in a
-/// dictionary.
+/// Returns whether Parquet stores values of a type as fixed-length bytes. Its readers misinterpret
+/// these in a dictionary.
 fn is_fixed_bytes(data_type: &DataType) -> bool {
     match data_type {
         DataType::Float16 | DataType::Interval(_) => true,
@@ -207,14 +210,14 @@ fn is_fixed_bytes(data_type: &DataType) -> bool {
     }
 }
 
-/// The parts of a list array.
+/// The components of a list array.
 struct ListParts {
     offsets: OffsetBuffer<i32>,
     members: ArrayRef,
     nulls: Option<NullBuffer>,
 }
 
-/// Returns lists of a type, with members changed by `item`.
+/// Converts lists to a type, and their members with `item`.
 fn retyped_lists(array: &ArrayRef, to: &DataType, item: &mut Retype) -> Result<ArrayRef, ArrowError> {
     if let (DataType::FixedSizeList(field, length), Some(lists)) = (to, array.as_fixed_size_list_opt()) {
         let (members, nulls) = (item.apply(lists.values())?, lists.nulls().cloned());
@@ -231,7 +234,7 @@ fn retyped_lists(array: &ArrayRef, to: &DataType, item: &mut Retype) -> Result<A
         DataType::List(field) => Arc::new(GenericListArray::try_new(field.clone(), offsets, members, nulls)?),
         DataType::LargeList(field) => {
             let wide = offsets.iter().map(|&offset| i64::from(offset)).collect();
-            let offsets = OffsetBuffer::new(wide); // still ascending
+            let offsets = OffsetBuffer::new(wide); // the offsets are still in ascending order
             Arc::new(GenericListArray::try_new(field.clone(), offsets, members, nulls)?)
         }
         DataType::ListView(field) => {
@@ -266,7 +269,7 @@ fn lists(array: &ArrayRef, to: &DataType) -> Result<ListParts, ArrowError> {
     });
     let offsets: Option<Vec<i32>> = offsets.collect();
     let offsets = offsets.ok_or(ArrowError::OffsetOverflowError(lists.values().len()))?;
-    // ascending: all are multiples of one length
+    // in ascending order, because all are multiples of one length
     let offsets = OffsetBuffer::new(offsets.into());
     Ok(ListParts { offsets, members: lists.values().clone(), nulls: lists.nulls().cloned() })
 }
@@ -277,7 +280,8 @@ fn views<O: OffsetSizeTrait + From<i32>>(offsets: &[i32]) -> (Vec<O>, Vec<O>) {
     lengths.map(|(&start, &end)| (O::from(start), O::from(end.saturating_sub(start)))).unzip()
 }
 
-/// Returns the members of lists that all have `length` members, null lists included.
+/// Returns the members of lists, with padding for null lists: each list then has `length` members.
+/// Fails if a list that is not null has a different length.
 fn padded(
     members: &ArrayRef,
     offsets: &OffsetBuffer<i32>,
@@ -290,7 +294,7 @@ fn padded(
     let member_bytes = u64_of(null_bytes(members.data_type()).max(1));
     let bytes = in_nulls.saturating_mul(member_bytes);
     if bytes > u64_of(data.len()).saturating_mul(member_bytes).saturating_add(MAX_NULL_BYTES) {
-        let message = format!("null lists of {length} members take {bytes} bytes, which is too many");
+        let message = format!("null lists of {length} members would take {bytes} bytes, which is too much");
         return Err(ArrowError::InvalidArgumentError(message));
     }
     let mut padded = MutableArrayData::new(vec![&data], true, data.len());
@@ -310,7 +314,7 @@ fn padded(
     Ok(make_array(padded.freeze()))
 }
 
-/// Returns structs with the fields of a type.
+/// Converts structs to a type.
 fn retyped_structs(array: &ArrayRef, to: &DataType, children: &mut [(usize, Retype)]) -> Result<ArrayRef, ArrowError> {
     let structs = array.as_struct_opt().ok_or_else(|| mismatch(array, to))?;
     let DataType::Struct(fields) = to else { return Err(mismatch(array, to)) };
@@ -324,8 +328,8 @@ fn retyped_structs(array: &ArrayRef, to: &DataType, children: &mut [(usize, Rety
     Ok(Arc::new(retyped))
 }
 
-/// Returns a field of a struct. A nested struct becomes null where the outer one is; a file does
-/// not state this twice.
+/// Returns a field of a struct. If the field is a struct itself, it becomes null wherever the outer
+/// struct is null, because a file states these nulls only for the outer struct.
 fn masked(field: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
     let (Some(inner), Some(nulls)) = (field.as_struct_opt(), nulls) else { return Ok(field.clone()) };
     let nulls = NullBuffer::union(inner.nulls(), Some(nulls));

@@ -1,11 +1,11 @@
 //! The samples that an export reads, and their sizes.
 //!
-//! A [`Table`] is a file, or several files one after another. A [`PartReader`] reads the columns of
-//! one of them and tracks its position.
+//! A [`Table`] is a file, or several files one after another. A [`GroupReader`] reads the columns
+//! of one group of a table, and tracks the position in it.
 //!
-//! A batch must end before it is too large, so samples that differ in size are measured before they
-//! are read ([`SampleSize`]). Their size in the file is not enough: null items of a fixed-size type
-//! take no bytes there, but full width in Arrow.
+//! A batch must end before it becomes too large, so samples that differ in size are measured before
+//! they are read ([`SampleSize`]). Their size in the file is not enough, because null items of a
+//! fixed-size type take no bytes in the file, but the full width in Arrow.
 
 use super::elements::{exported_bytes, source_bytes};
 use super::field::{Form, Target};
@@ -19,7 +19,7 @@ use std::iter;
 use std::ops::Range;
 use std::path::Path;
 
-/// Samples that are exported as one table: the samples of a file, or of several files one after
+/// Samples that are exported together: the samples of a file, or of several files one after
 /// another.
 pub trait Table {
     /// The error of the table.
@@ -28,43 +28,43 @@ pub trait Table {
     /// Returns the columns and the metadata.
     fn schema(&self) -> &Schema;
 
-    /// Returns the path, for errors.
+    /// Returns the path to name in errors.
     fn path(&self) -> Option<&Path>;
 
-    /// Opens the parts of the table one after another, with these columns. Columns are given by
-    /// their numbers in the schema.
-    fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = std::result::Result<TablePart, Self::Error>>;
+    /// Opens the groups of the table one after another, with these columns. `columns` has their
+    /// numbers in the schema.
+    fn groups(&self, columns: Vec<usize>) -> impl Iterator<Item = std::result::Result<TableGroup, Self::Error>>;
 
-    /// Returns the cast facts of these columns, combined over all parts.
+    /// Returns the cast facts of these columns, combined over all groups.
     fn cast_facts(&self, columns: &[usize]) -> std::result::Result<Vec<Option<CastFacts>>, Self::Error>;
 
-    /// Returns whether one conversion wrote all samples, so that the metadata describes the order
-    /// of dictionary values in all of them.
+    /// Returns whether a single conversion wrote all samples. If so, the metadata describes the
+    /// order of dictionary values for all of them.
     fn is_from_one_conversion(&self) -> std::result::Result<bool, Self::Error>;
 
-    /// Fails if the output, given by its identity and path, is a file of the table.
+    /// Fails if the output file, which has this identity and path, is a file of the table.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>)
     -> std::result::Result<(), Self::Error>;
 }
 
 /// Consecutive samples of a table.
-pub struct TablePart {
+pub struct TableGroup {
     columns: Vec<Option<Column>>,
     sample_count: u64,
 }
 
-impl TablePart {
-    /// Returns a part with the given columns, each with exactly `sample_count` samples. `None`
-    /// stands for a column whose samples are all null.
+impl TableGroup {
+    /// Returns a group with the given columns. Each column must have exactly `sample_count`
+    /// samples. `None` stands for a column whose samples are all null.
     ///
-    /// The columns have the types, shapes and levels of lists of the table's columns, but their
-    /// names and metadata can differ.
+    /// The columns must have the types, shapes and levels of lists that the table's columns have,
+    /// but their names and metadata can differ.
     pub fn new(columns: Vec<Option<Column>>, sample_count: u64) -> Result<Self> {
         match columns.iter().flatten().find(|column| column.sample_count() != sample_count) {
             None => Ok(Self { columns, sample_count }),
             Some(column) => {
                 let message =
-                    format!("the column has {} samples, but the part has {sample_count}", column.sample_count());
+                    format!("the column has {} samples, but the group has {sample_count}", column.sample_count());
                 Err(column.in_file(Error::bad_argument(message).with_column(&column.schema().name)))
             }
         }
@@ -92,9 +92,9 @@ impl Table for Reader {
         self.path()
     }
 
-    fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TablePart>> {
+    fn groups(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TableGroup>> {
         let columns = columns.iter().map(|&number| self.column_at(number)).collect();
-        iter::once(TablePart::new(columns, self.sample_count()))
+        iter::once(TableGroup::new(columns, self.sample_count()))
     }
 
     fn cast_facts(&self, columns: &[usize]) -> Result<Vec<Option<CastFacts>>> {
@@ -110,17 +110,18 @@ impl Table for Reader {
     }
 }
 
-/// Reads the samples of a part. Samples before `next` have been read.
-pub(super) struct PartReader {
+/// Reads the samples of a group. All samples before `next` have been read.
+pub(super) struct GroupReader {
     columns: Vec<Option<PartColumn>>,
-    /// Scratch memory of the cursors, and the samples that were read last.
+    /// Scratch memory that the cursors share.
     request: RequestScratch,
+    /// The samples that were read last.
     buffer: ColumnBuffer,
     pub next: u64,
     pub end: u64,
 }
 
-/// A column of a part. Columns of a part may come from several files.
+/// A column of a group. The columns of a group can be in different files.
 struct PartColumn {
     column: Column,
     cursor: Cursor,
@@ -128,12 +129,12 @@ struct PartColumn {
     chunk: Range<u64>,
 }
 
-impl PartReader {
-    pub(super) fn new(part: TablePart) -> Self {
+impl GroupReader {
+    pub(super) fn new(group: TableGroup) -> Self {
         let open = |column: Column| PartColumn { cursor: column.cursor(), column, chunk: 0..0 };
-        let columns = part.columns.into_iter().map(|column| column.map(open)).collect();
+        let columns = group.columns.into_iter().map(|column| column.map(open)).collect();
         let (request, buffer) = (RequestScratch::default(), ColumnBuffer::new());
-        Self { columns, request, buffer, next: 0, end: part.sample_count }
+        Self { columns, request, buffer, next: 0, end: group.sample_count }
     }
 
     /// Limits a range of samples to the chunk that contains its start.
@@ -146,7 +147,7 @@ impl PartReader {
         Ok(())
     }
 
-    /// Returns the size of sample `i` of a column in a batch, in bytes.
+    /// Returns the size, in bytes, that sample `i` of a column has in a batch.
     pub(super) fn measure(&mut self, index: usize, size: &SampleSize, i: u64) -> Result<u64> {
         match self.columns.get_mut(index) {
             Some(Some(PartColumn { column, cursor, .. })) => size.of(cursor, i).map_err(|error| column.in_file(error)),
@@ -161,7 +162,7 @@ impl PartReader {
         Ok(Some(&self.buffer))
     }
 
-    /// Adds the path of the file of a column to an error.
+    /// Adds the path of a column's file to an error.
     pub(super) fn with_context(&self, index: usize, error: Error) -> Error {
         match self.columns.get(index) {
             Some(Some(found)) => found.column.in_file(error),
@@ -177,9 +178,9 @@ const OFFSET_BYTES: u64 = 4;
 pub(super) struct SampleSize {
     element_bytes: u64,
     exported_bytes: u64,
-    /// The size of the offset and shape of an item in bytes.
+    /// The size, in bytes, of the offset and the shape of an item.
     item_bytes: u64,
-    /// The size of an item in bytes, even of a null item, if all items have the same size.
+    /// The size of each item in bytes, including null items, if the type has a fixed size.
     string_bytes: Option<u64>,
     /// Whether each dimension becomes a level of lists.
     is_lists: bool,
@@ -188,7 +189,7 @@ pub(super) struct SampleSize {
 }
 
 impl SampleSize {
-    /// Returns the measure of a column; `None` if all its samples have the same size.
+    /// Returns the sizes for a column; `None` if all its samples have the same size.
     pub(super) fn new(column: &ColumnSchema, target: &Target) -> Option<Self> {
         if !column.shape.is_ragged() && column.levels.is_empty() {
             return None;
@@ -247,13 +248,14 @@ impl SampleSize {
             elements,
             lists.saturating_mul(OFFSET_BYTES),
             items.saturating_mul(self.item_bytes),
-            items.div_ceil(8), // the validity of the items
+            items.div_ceil(8), // the size of the validity bitmap of the items
             tensor_lists,
         ];
         Ok(parts.into_iter().fold(0, u64::saturating_add))
     }
 
-    /// Returns the size of the elements of `items` items in bytes.
+    /// Returns the size, in bytes, of the elements of `items` items. `stored` is their size in the
+    /// file.
     fn elements(&self, stored: u64, items: u64) -> u64 {
         match self.string_bytes {
             Some(bytes) => items.saturating_mul(bytes).max(stored),
@@ -261,7 +263,7 @@ impl SampleSize {
         }
     }
 
-    /// Returns the size of the offsets of a tensor's lists in bytes.
+    /// Returns the size, in bytes, of the offsets of the lists that a tensor becomes.
     fn tensor_lists(&self, shape: &[u32]) -> u64 {
         if !self.is_lists {
             return 0;
@@ -299,8 +301,8 @@ fn too_many_nulls(cursor: &Cursor, i: u64, bytes: u64) -> Error {
     let column = column.schema();
     let data_type = column.metadata.get(crate::logical::arrow_type::KEY).map_or("", String::as_str);
     let message = format!(
-        "the null items of a list take {bytes} bytes as {data_type}; at most {MAX_NULL_BYTES} more than its other items \
-         are supported; skip the column"
+        "the null items of a list would take {bytes} bytes as {data_type}, but at most {MAX_NULL_BYTES} bytes more \
+         than the other items are supported; skip the column"
     );
     Error::over_limit(message).with_column(&column.name).with_samples(i..i.saturating_add(1))
 }

@@ -1,12 +1,12 @@
 //! Chapters 4.1 and 4.2: the header of a chunk, and its part table.
 //!
-//! A chunk has up to three parts: validity, shape and values. If it only has values, its body is
-//! the values. Otherwise the body starts with a part table, which states the lengths and the
+//! A chunk has up to three parts: validity, shape and values. If a chunk has only values, they are
+//! its body. Otherwise, the body starts with a part table, which states the lengths and the
 //! encoding of each part.
 //!
-//! The header and the index entry of a chunk state the same facts ([`ChunkEntry`]). So a reader
-//! that has the index reads the body without the header, and salvage finds chunks by their headers
-//! if the index is lost.
+//! The header and the index entry of a chunk state the same facts ([`ChunkEntry`]). Therefore, a
+//! reader that has the index can read the body without the header, and if the index is lost,
+//! salvage can find chunks by their headers.
 
 use super::region::{FileId, HEADER_BYTES, RegionHeader, RegionKind, align, region_header};
 use crate::bytes::le::{structure, u64_of};
@@ -28,7 +28,7 @@ structure! {
 /// The bit of `chunk_flags` that is set if the body begins with a [`PartTable`].
 pub(crate) const PARTS: u16 = 1;
 
-/// The facts that the header of a chunk and its index entry both state.
+/// The facts that are stated both in the header of a chunk and in its index entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ChunkEntry {
     /// The offset of the chunk's header.
@@ -60,8 +60,8 @@ pub(crate) struct ChunkHeader {
 }
 
 impl ChunkHeader {
-    /// Returns the header of a chunk that begins at `offset` and has this body. Sets the offset,
-    /// the stored bytes and the checksum in `self.entry`.
+    /// Returns the region header of a chunk that begins at `offset` and has this body. Also sets
+    /// the offset, the stored size and the checksum in `self.entry`.
     pub(crate) fn seal(&mut self, file_id: FileId, offset: u64, body: &[u8]) -> Result<RegionHeader> {
         let header = RegionHeader::new(RegionKind::Chunk, file_id, offset, body)?
             .with(chunk_header::COLUMN, self.column)
@@ -100,14 +100,14 @@ impl ChunkHeader {
         Ok(chunk)
     }
 
-    /// Creates the header of a checked chunk from its index entry and its part table, whose raw
-    /// lengths add up to the raw length in the header.
+    /// Creates the header of a checked chunk from its index entry and its part table. The raw
+    /// lengths in the part table add up to the raw length in the header.
     pub(crate) fn from_entry(column: u32, entry: ChunkEntry, body: &[u8]) -> Self {
         Self { column, raw_bytes: PartTable::sum_of_raw_bytes(body), entry }
     }
 
-    /// Creates the header of a checked chunk from its index entry and the header's bytes, which
-    /// have the one field that the entry lacks.
+    /// Creates the header of a checked chunk from its index entry and the bytes of its header,
+    /// which contain the only field that the entry lacks.
     pub(crate) fn of_checked(column: u32, entry: ChunkEntry, bytes: &[u8; HEADER_BYTES]) -> Self {
         Self { column, raw_bytes: chunk_header::RAW_BYTES.get(bytes), entry }
     }
@@ -128,7 +128,10 @@ impl ChunkHeader {
             return Err(Error::corrupt("R-4.1", message));
         }
         if entry.sample_count > 1 && self.raw_bytes > limits::SHARED_CHUNK_BYTES {
-            let message = format!("a chunk of {} samples has {} bytes", entry.sample_count, self.raw_bytes);
+            let message = format!(
+                "a chunk of {} samples has {} decoded bytes, which only a chunk of one sample may have",
+                entry.sample_count, self.raw_bytes
+            );
             return Err(Error::corrupt("R-4.10", message));
         }
         Ok(())
@@ -155,7 +158,7 @@ structure! {
     }
 }
 
-/// The length of the part table.
+/// The size of the part table in bytes.
 pub(crate) const PART_TABLE_BYTES: usize = part_table::SIZE;
 
 /// An entry of the part table.
@@ -175,7 +178,8 @@ pub(crate) struct PartTable {
 }
 
 impl PartTable {
-    /// Returns the part table for a body that has only values, and therefore no table.
+    /// Returns the part table of a chunk that has only values. The file does not contain this
+    /// table.
     pub(crate) fn values_only(values: Part) -> Self {
         Self { values, ..Self::default() }
     }
@@ -188,8 +192,9 @@ impl PartTable {
         bytes
     }
 
-    /// Parses the table at the start of a body of `body_bytes`; `body` need not be all of it.
-    /// Checks except for the padding. `encoding` and `raw_bytes` are from the chunk's header.
+    /// Parses the table at the start of a body that has `body_bytes` bytes. `body` can be only the
+    /// start of it. `encoding` and `raw_bytes` are from the chunk's header. Checks, except
+    /// for the padding.
     pub(crate) fn parse(body: &[u8], body_bytes: u32, encoding: u16, raw_bytes: u32) -> Result<Self> {
         let table: &[u8; PART_TABLE_BYTES] =
             body.first_chunk().ok_or_else(|| Error::corrupt("R-4.4", "the chunk is too short for its part table"))?;
@@ -207,7 +212,7 @@ impl PartTable {
             || sum != u64::from(raw_bytes)
             || parts.values_at() + u64::from(parts.values.stored_bytes) != u64::from(body_bytes)
         {
-            let message = format!("the part table does not fit the chunk: {parts:?}");
+            let message = format!("the part table does not match the chunk: {parts:?}");
             return Err(Error::corrupt("R-4.4", message));
         }
         Ok(parts)
@@ -231,7 +236,7 @@ impl PartTable {
         align(self.shape_at() + u64::from(self.shape.stored_bytes), 64)
     }
 
-    /// Returns whether the bytes between the parts of `body` are zero.
+    /// Returns whether the padding between the parts in `body` is zero.
     pub(crate) fn padding_is_zero(&self, body: &[u8]) -> bool {
         let gaps = [
             (TABLE_END + u64::from(self.validity.stored_bytes), self.shape_at()),
@@ -263,7 +268,7 @@ fn range(at: u64, length: u64) -> Option<Range<usize>> {
 }
 
 impl Part {
-    /// Returns whether a validity or shape is absent.
+    /// Returns whether this validity or shape part is absent.
     pub(crate) fn is_absent(&self) -> bool {
         self.raw_bytes == 0
     }
@@ -278,7 +283,7 @@ impl Part {
 
     fn parse(bytes: &[u8; part_entry::SIZE]) -> Result<Self> {
         if part_entry::RESERVED.get(bytes) != [0; 6] {
-            return Err(Error::corrupt("R-4.4", "reserved bytes of the part table are set"));
+            return Err(Error::corrupt("R-4.4", "reserved bytes of the part table are not zero"));
         }
         Ok(Self {
             stored_bytes: part_entry::STORED_BYTES.get(bytes),

@@ -1,11 +1,13 @@
-//! Chapter 7.1: the facts of a column in a footer.
+//! Chapter 7.1: the facts about a column that a footer states.
 //!
-//! They are what a reader knows about a column without reading its index: bytes, nulls, chunks, the
-//! encodings of the chunks, the errors of its cast, and its runs. Each footer has the facts of all
-//! commits so far, so opening a file requires only the last footer, not a chain of them.
+//! They describe a column to a reader that has not read the index: its size, the number of its
+//! nulls and chunks, the encodings of the chunks, the errors of its cast, and its runs. Each footer
+//! covers all commits so far, so opening a file requires only the last footer, not a chain of
+//! footers.
 //!
-//! Counts in a file are not trusted. Memory is bounded by the number of bytes left to parse, and
-//! the runs must cover all samples and chunks without gaps, because lookups rely on it.
+//! Counts in a file are not trusted. The memory for parsing is bounded by the number of bytes that
+//! remain to be parsed. The runs must cover all samples and chunks without gaps, because
+//! lookups rely on this.
 
 use super::index::Run;
 use crate::bytes::le::{Fields, structure};
@@ -64,7 +66,7 @@ pub(crate) struct ColumnRecord {
     pub stored_bytes: u64,
     pub null_count: u64,
     pub chunk_count: u64,
-    /// Pairs of encoding id and number of chunks, ascending by id.
+    /// Pairs of an encoding id and a number of chunks, in ascending order of the ids.
     pub encodings: Vec<(u16, u64)>,
     pub runs: Vec<Run>,
     pub cast: Option<CastFacts>,
@@ -73,8 +75,8 @@ pub(crate) struct ColumnRecord {
 impl ColumnRecord {
     /// Appends the facts to the body of a footer.
     pub(super) fn write(&self, body: &mut Vec<u8>) {
-        // both counts are below 2^16 in valid files, because commits are limited and few ids are
-        // assigned
+        // both counts are below 2^16 in a valid file, because the number of commits is limited and
+        // only a few ids are assigned
         let run_count = u32::try_from(self.runs.len()).unwrap_or(u32::MAX);
         let encoding_count = u16::try_from(self.encodings.len()).unwrap_or(u16::MAX);
         let mut bytes = [0; facts::SIZE];
@@ -90,14 +92,14 @@ impl ColumnRecord {
         body.extend(self.cast.iter().flat_map(cast_to_bytes));
     }
 
-    /// Parses the facts of a column. Checks for the order of encodings and the
-    /// errors of a cast.
+    /// Parses the facts about a column. Checks. Also checks for the order of encodings
+    /// and for the errors of a cast.
     pub(super) fn parse(fields: &mut Fields, has_cast: bool) -> Result<Self> {
         let bytes = fields.array().ok_or_else(short)?;
         let run_count = usize::try_from(facts::RUN_COUNT.get(&bytes)).map_err(|_| short())?;
         let encoding_count = usize::from(facts::ENCODING_COUNT.get(&bytes));
         if facts::RESERVED.get(&bytes) != 0 {
-            return Err(malformed("reserved bytes are set"));
+            return Err(malformed("reserved bytes are not zero"));
         }
         if run_count > limits::RUNS {
             return Err(malformed("too many runs"));
@@ -108,7 +110,7 @@ impl ColumnRecord {
             encodings.push(parse_encoding(&fields.array().ok_or_else(short)?)?);
         }
         if !encodings.is_sorted_by(|a, b| a.0 < b.0) {
-            return Err(Error::corrupt("R-7.4", "the footer's encodings do not ascend"));
+            return Err(Error::corrupt("R-7.4", "the encodings in the footer are not in ascending order"));
         }
         let mut runs = memory::with_capacity(run_count.min(fields.remaining() / run_entry::SIZE))?;
         for _ in 0..run_count {
@@ -126,7 +128,8 @@ impl ColumnRecord {
         })
     }
 
-    /// Adds an encoding to the list, and `chunks` to the number of chunks whose values use it.
+    /// Adds `chunks` to the number of chunks whose values use an encoding. Adds the encoding to the
+    /// list if it is not there yet.
     pub(crate) fn count_encoding(&mut self, id: u16, chunks: u64) {
         match self.encodings.binary_search_by_key(&id, |&(id, _)| id) {
             Ok(at) => {
@@ -138,7 +141,8 @@ impl ColumnRecord {
         }
     }
 
-    /// Returns the number of chunks listed for an encoding; `None` if it is not listed.
+    /// Returns the number of chunks that is stated for an encoding; `None` if the encoding is not
+    /// in the list.
     pub(crate) fn encoding(&self, id: u16) -> Option<u64> {
         self.encodings.iter().find(|&&(found, _)| found == id).map(|&(_, chunks)| chunks)
     }
@@ -165,7 +169,7 @@ impl ColumnRecord {
         }
         if samples != sample_count || chunks != self.chunk_count {
             let message = format!(
-                "the index covers {samples} samples in {chunks} chunks; the footer states {sample_count} in {}",
+                "the index covers {samples} samples in {chunks} chunks, but the footer states {sample_count} in {}",
                 self.chunk_count
             );
             return Err(Error::corrupt("R-7.3", message));
@@ -193,7 +197,7 @@ fn encoding_to_bytes(id: u16, chunk_count: u64) -> [u8; encoding_entry::SIZE] {
 
 fn parse_encoding(bytes: &[u8; encoding_entry::SIZE]) -> Result<(u16, u64)> {
     if encoding_entry::RESERVED.get(bytes) != [0; 6] {
-        return Err(malformed("reserved bytes are set"));
+        return Err(malformed("reserved bytes are not zero"));
     }
     Ok((encoding_entry::ID.get(bytes), encoding_entry::CHUNK_COUNT.get(bytes)))
 }
@@ -210,7 +214,7 @@ fn run_to_bytes(run: &Run) -> [u8; run_entry::SIZE] {
 
 fn parse_run(bytes: &[u8; run_entry::SIZE]) -> Result<Run> {
     if run_entry::RESERVED.get(bytes) != 0 {
-        return Err(malformed("reserved bytes are set"));
+        return Err(malformed("reserved bytes are not zero"));
     }
     Ok(Run {
         offset: run_entry::OFFSET.get(bytes),

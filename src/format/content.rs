@@ -1,14 +1,15 @@
-//! Chapter 4.3: what the decoded parts of a chunk mean.
+//! Chapter 4.3: the meaning of the decoded parts of a chunk.
 //!
-//! [`Content`] is the validity, shape and values of a chunk's samples, or of the items in their
-//! lists. [`Lists`] is one level of lists. [`Content::items`] peels the levels off one by one and
-//! ends with the items, which look like the samples of a column without lists. So all other code
-//! only deals with items.
+//! [`Content`] has the validity, shape and values of a chunk's samples, or of the items in their
+//! lists. [`Lists`] has one level of lists. [`Content::items`] removes the levels one by one, and
+//! returns the items. These have the same form as the samples of a column without lists, so all
+//! other code has to handle only items.
 //!
-//! A checksum does not make decoded parts consistent: an end may point anywhere. Each function
-//! checks what it uses, so reading one sample need not look at the others, and
-//! never goes out of bounds. `check_lists`, `check_shapes` and `check_values` check a whole chunk,
-//! including bits that no reader looks at, so that equal values have equal bytes.
+//! A correct checksum does not guarantee that the decoded parts are consistent: an end can have any
+//! value. Each function checks the values that it uses. Reading one sample
+//! therefore never goes out of bounds, and need not check the other samples. `check_lists`,
+//! `check_shapes` and `check_values` check a whole chunk. They include bits that no reader uses, to
+//! ensure that equal values have equal bytes.
 
 use super::schema::Layout;
 use crate::bytes::le::u32_in;
@@ -20,11 +21,11 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Content<'a> {
     pub sample_count: usize,
-    /// Bit `i` is 1 if sample `i` is present; `None` if all are. In a nested column, the bits of
-    /// lists and items follow, level by level.
+    /// Bit `i` is 1 if sample `i` is present; `None` if all samples are present. In a nested
+    /// column, the bits of lists and items follow, level by level.
     pub validity: Option<&'a [u8]>,
-    /// The ends of the lists of each level, if the column is nested. Then the `ends` of the items
-    /// if they are ragged, and their extents if several vary.
+    /// If the column is nested, the ends of the lists, level by level. They are followed by the
+    /// `ends` of the items if these are ragged, and by their extents if several extents vary.
     pub shape: &'a [u8],
     pub values: &'a [u8],
 }
@@ -34,7 +35,7 @@ pub(crate) fn validity_bytes(sample_count: usize) -> usize {
     sample_count.div_ceil(8)
 }
 
-/// Returns the bitmap of `count` entries that are all present.
+/// Returns the validity bitmap of `count` entries that are all present.
 pub(crate) fn all_present(count: usize) -> impl Iterator<Item = u8> {
     let rest = count % 8; // below 8
     std::iter::repeat_n(u8::MAX, count / 8).chain((rest > 0).then_some((1 << rest) - 1))
@@ -62,7 +63,7 @@ impl<'a> Content<'a> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Checks for parts that are used without decoding.
+    /// Checks for parts that are used without having been decoded.
     pub(crate) fn check_lengths(&self, layout: &Layout) -> Result<()> {
         if layout.is_nested() {
             let items = self.items(layout, |_| Ok(()))?;
@@ -80,8 +81,8 @@ impl<'a> Content<'a> {
         Err(wrong_length())
     }
 
-    /// Returns the sum of the counts of all items. Checks for their shape. The samples of
-    /// `self` are items.
+    /// Returns the sum of the counts of all items, and checks for their shape. The samples of
+    /// `self` must be items.
     pub(crate) fn count_sum(&self, layout: &Layout) -> Result<usize> {
         if self.sample_count.checked_mul(layout.shape_bytes()) != Some(self.shape.len()) {
             return Err(Error::corrupt("R-4.5", "the shape has the wrong length for its items"));
@@ -96,7 +97,8 @@ impl<'a> Content<'a> {
         usize::try_from(end).map_err(|_| outside())
     }
 
-    /// Returns the range of the counts of `samples`.
+    /// Returns a range from the sum of the counts before `samples` to the sum of the counts up to
+    /// their end.
     fn counts(&self, samples: &Range<usize>) -> Result<Range<usize>> {
         let counts = self.start(samples.start)?..self.start(samples.end)?;
         if counts.start <= counts.end { Ok(counts) } else { Err(outside()) }
@@ -108,8 +110,8 @@ impl<'a> Content<'a> {
         self.range_within(layout, samples, self.values.len())
     }
 
-    /// Returns the range of `samples` in values that take `bytes` bytes and need not be decoded
-    /// yet.
+    /// Returns the range of `samples` in values that have `bytes` bytes. The values need not have
+    /// been decoded.
     #[inline]
     pub(crate) fn range_within(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         if layout.is_nested() {
@@ -119,15 +121,15 @@ impl<'a> Content<'a> {
         self.range_of_items(layout, samples, bytes)
     }
 
-    /// Returns the range of `samples` in values that take `bytes` bytes, for content that is not
+    /// Returns the range of `samples` in values that have `bytes` bytes, for content that is not
     /// nested.
     #[inline]
     pub(crate) fn range_of_items(&self, layout: &Layout, samples: &Range<usize>, bytes: usize) -> Result<Range<usize>> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;
-        // compares `bytes` with the last end, but `bytes` is 0 for any end if samples have no
-        // bytes
+        // comparing the range with `bytes` is enough, unless samples have no bytes: `bytes` is then
+        // 0 for any last end
         let inside = layout.inner_bytes > 0 || !layout.is_ragged() || counts.end <= self.start(self.sample_count)?;
         if range.end <= bytes && inside { Ok(range) } else { Err(outside()) }
     }
@@ -139,8 +141,8 @@ impl<'a> Content<'a> {
         self.values.get(range).ok_or_else(outside)
     }
 
-    /// Returns the range of samples that overlap the range `bytes` of the values, which take
-    /// `value_bytes` bytes.
+    /// Returns the range of the samples that overlap the range `bytes` of the values. All values
+    /// together have `value_bytes` bytes.
     ///
     /// Cost: logarithmic in the number of samples.
     pub(crate) fn samples_with(
@@ -149,7 +151,7 @@ impl<'a> Content<'a> {
         bytes: &Range<usize>,
         value_bytes: usize,
     ) -> Result<Range<usize>> {
-        // ranges ascend with the samples; i is below the sample count
+        // ranges are in the order of the samples; no overflow: `i` is below the sample count
         let range_of = |i: usize| self.range_within(layout, &(i..i + 1), value_bytes);
         let first = partition_point(self.sample_count, |i| Ok(range_of(i)?.end <= bytes.start))?;
         let end = partition_point(self.sample_count, |i| Ok(range_of(i)?.start < bytes.end))?;
@@ -163,7 +165,7 @@ impl<'a> Content<'a> {
     }
 
     /// Returns varying extent number `varying` of sample `i` of a ragged column.
-    /// [`Content::check_extents`] checks that it agrees with the others.
+    /// [`Content::check_extents`] checks that the extents agree with the count.
     pub(crate) fn extent(&self, layout: &Layout, i: usize, varying: usize) -> Result<u32> {
         if layout.varying > 1 {
             let index = self.sample_count.checked_mul(varying + 1).and_then(|at| at.checked_add(i));
@@ -172,8 +174,8 @@ impl<'a> Content<'a> {
         self.count(i)
     }
 
-    /// Checks for sample `i`: no varying extent is over the limit, and their product is the
-    /// sample's count.
+    /// Checks for sample `i`: no varying extent is over the limit, and the product of the
+    /// varying extents is the count of the sample.
     #[inline]
     pub(crate) fn check_extents(&self, layout: &Layout, i: usize) -> Result<()> {
         if layout.varying == 0 {
@@ -188,7 +190,7 @@ impl<'a> Content<'a> {
         for varying in 0..layout.varying {
             let extent = u64::from(self.extent(layout, i, varying)?);
             if extent > u64::from(limits::EXTENT) {
-                return Err(Error::corrupt("R-4.7", "an extent is 2^32 - 1, over the limit"));
+                return Err(Error::corrupt("R-4.7", "an extent is 2^32 - 1, which is over the limit"));
             }
             any_zero |= extent == 0;
             product = product.and_then(|product| product.checked_mul(extent));
@@ -199,7 +201,7 @@ impl<'a> Content<'a> {
         if product.is_some() && product == count {
             return Ok(());
         }
-        let message = format!("the extents of {} {i} do not match the number of its elements", layout.item_name());
+        let message = format!("the extents of {} {i} do not match its number of elements", layout.item_name());
         Err(Error::corrupt("R-4.7", message))
     }
 
@@ -217,8 +219,8 @@ impl<'a> Content<'a> {
         Ok(())
     }
 
-    /// Checks for null samples of a fixed column, R-4.9 and. Requires that has
-    /// been checked.
+    /// Checks for null samples of a fixed column, R-4.9 and. must have been
+    /// checked before.
     pub(crate) fn check_values(&self, layout: &Layout) -> Result<()> {
         if self.validity.is_some() && !layout.is_ragged() && layout.inner_bytes > 0 {
             for (i, sample) in self.values.chunks_exact(layout.inner_bytes).enumerate() {
@@ -233,20 +235,21 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Checks values that repeat one element, like [`Content::check_values`].
+    /// Does the checks of [`Content::check_values`] for values that repeat one element.
     pub(crate) fn check_constant(&self, layout: &Layout, element: &[u8]) -> Result<()> {
         if self.validity.is_some() && !layout.is_ragged() && element.iter().any(|&byte| byte != 0) {
             let null = (0..self.sample_count).find(|&i| self.is_null(i)).unwrap_or(0);
             return Err(null_with_values(layout, null));
         }
         match layout.dtype {
-            // a repeated byte is text only if it is a character on its own
+            // a repeated byte is UTF-8 only if the byte by itself is a character
             DType::Utf8 if !element.is_ascii() => Err(not_utf8(layout, 0)),
             dtype => check_unused_bits(dtype, element),
         }
     }
 
-    /// Checks for texts: together they are UTF-8, and each starts at a character boundary.
+    /// Checks for texts: all of them together are UTF-8, and each begins at a character
+    /// boundary.
     fn check_texts(&self, layout: &Layout) -> Result<()> {
         let begins_within = |text: &str, i| self.start(i).is_ok_and(|at| !text.is_char_boundary(at));
         let is_text = match std::str::from_utf8(self.values) {
@@ -256,7 +259,7 @@ impl<'a> Content<'a> {
         if is_text {
             return Ok(());
         }
-        // below the sample count
+        // no overflow: `i` is below the sample count
         let range = |i: usize| self.range_of_items(layout, &(i..i + 1), self.values.len()).ok();
         let text = |i: usize| range(i).and_then(|range| self.values.get(range));
         let is_none = |i: &usize| text(*i).is_some_and(|text| std::str::from_utf8(text).is_err());
@@ -269,8 +272,8 @@ impl<'a> Content<'a> {
     }
 }
 
-/// Returns the first number below `count` for which `is_before` is false, or `count`. `is_before`
-/// must be false for all later numbers.
+/// Returns the first number below `count` for which `is_before` is false, or `count` if there is no
+/// such number. For all later numbers, `is_before` must also be false.
 fn partition_point(count: usize, is_before: impl Fn(usize) -> Result<bool>) -> Result<usize> {
     let (mut start, mut end) = (0, count);
     while start < end {
@@ -301,11 +304,11 @@ fn null_with_values(layout: &Layout, i: usize) -> Error {
     Error::corrupt("R-4.8", format!("{} {i} of the chunk is null, but has values", layout.item_name()))
 }
 
-/// Checks for bools and for types of 4 or 6 bits. Other types pass.
+/// Checks for bools, and for types of 4 or 6 bits. Accepts all other types.
 #[inline]
 pub(crate) fn check_unused_bits(dtype: DType, values: &[u8]) -> Result<()> {
     let unused = dtype.unused_bits();
-    // no branch per byte
+    // without a branch for each byte
     if unused == 0 || values.iter().fold(0, |any, byte| any | byte) & unused == 0 {
         return Ok(());
     }
@@ -331,7 +334,7 @@ pub(crate) struct Lists<'a> {
     pub count: usize,
     /// `ends[k]` of the specification.
     ends: &'a [u8],
-    /// Bit `i` is 1 if list `i` is present; `None` if all are.
+    /// Bit `i` is 1 if list `i` is present; `None` if all lists are present.
     validity: Option<&'a [u8]>,
 }
 
@@ -348,7 +351,8 @@ impl Lists<'_> {
         self.start(self.count)
     }
 
-    /// Returns the members of consecutive lists. Checks for both ends.
+    /// Returns the range of the members of consecutive lists. Checks for both ends of the
+    /// range.
     pub(crate) fn entries(&self, lists: &Range<usize>) -> Result<Range<usize>> {
         let entries = self.start(lists.start)?..self.start(lists.end)?;
         let is_inside = entries.start <= entries.end && entries.end <= self.entry_count()?;
@@ -359,8 +363,8 @@ impl Lists<'_> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Returns the members of list `i`, or `None` if it is null. Checks for its ends, R-4.8,
-    /// and for a null list of this level.
+    /// Returns the range of the members of list `i`; `None` if the list is null. Checks for
+    /// its ends, R-4.8, and for a null list of this level.
     pub(crate) fn entries_of(&self, i: usize, may_be_null: bool, level: usize) -> Result<Option<Range<usize>>> {
         let entries = self.entries(&(i..i + 1))?; // `i` is below the count
         if !self.is_null(i) {
@@ -389,11 +393,11 @@ impl Lists<'_> {
 }
 
 impl<'a> Content<'a> {
-    /// Calls `each` with the lists of each level, outermost first. Returns the items as separate
-    /// content. Content that is not nested is returned unchanged.
+    /// Calls `each` with the lists of each level, beginning with the outermost level. Returns the
+    /// items as content of their own. If the content is not nested, returns it unchanged.
     ///
-    /// Checks for validity and shape, except for the shape of the items, and for the
-    /// number of items.
+    /// Checks for validity and shape, but not for the shape of the items. Checks for
+    /// the number of items.
     pub(crate) fn items(&self, layout: &Layout, mut each: impl FnMut(Lists<'a>) -> Result<()>) -> Result<Content<'a>> {
         let mut rest = *self;
         for _ in 0..layout.levels {
@@ -428,7 +432,7 @@ impl<'a> Content<'a> {
         Ok((items, entries))
     }
 
-    /// Checks for some items. The samples of `self` are items.
+    /// Checks for a range of items. The samples of `self` must be items.
     pub(crate) fn check_presence(&self, layout: &Layout, items: &Range<usize>) -> Result<()> {
         let level = layout.levels;
         if layout.may_be_null(level) || self.validity.is_none() || !items.clone().any(|item| self.is_null(item)) {
@@ -437,8 +441,8 @@ impl<'a> Content<'a> {
         Err(null_in_level(level))
     }
 
-    /// Takes the bitmap of the next level, which has `sample_count` entries. Returns `None` if no
-    /// entry is null.
+    /// Takes the bitmap of the next level, which has `sample_count` entries. Returns `None` if the
+    /// chunk has no validity.
     fn take_bitmap(&mut self) -> Result<Option<&'a [u8]>> {
         let Some(bits) = self.validity else { return Ok(None) };
         let (bitmap, rest) = bits.split_at_checked(validity_bytes(self.sample_count)).ok_or_else(wrong_list_length)?;
@@ -465,7 +469,7 @@ impl<'a> Content<'a> {
         check_bits_after(items.validity, items.sample_count)?;
         items.validity = items.validity.filter(|_| items_have_nulls);
         if self.validity.is_some() && !has_nulls {
-            return Err(Error::corrupt("R-4.6", "the chunk has a validity but no nulls"));
+            return Err(Error::corrupt("R-4.6", "the chunk has a validity part, but no nulls"));
         }
         Ok(items)
     }
@@ -480,7 +484,7 @@ impl<'a> Content<'a> {
 /// Returns the error for a null entry in a level that does not allow nulls.
 #[cold]
 fn null_in_level(level: usize) -> Error {
-    Error::corrupt("R-4.6", format!("an entry of level {level} is null, but the column does not allow it"))
+    Error::corrupt("R-4.6", format!("an entry of level {level} is null, but the column does not allow nulls there"))
 }
 
 fn check_bits_after(validity: Option<&[u8]>, count: usize) -> Result<()> {
@@ -504,7 +508,8 @@ fn list_outside() -> Error {
 
 #[cold]
 fn too_many_items(count: usize) -> Error {
-    let message = format!("the chunk has {count} items without elements; the format allows {}", limits::EMPTY_ITEMS);
+    let message =
+        format!("the chunk has {count} items without elements, but the format allows {}", limits::EMPTY_ITEMS);
     Error::corrupt("R-4.12", message)
 }
 
@@ -513,8 +518,8 @@ fn wrong_list_length() -> Error {
     Error::corrupt("R-4.5", "a part of the chunk has the wrong length for its lists")
 }
 
-/// Returns the product of the varying extents of an item, which is its count. Returns `None` if it
-/// overflows; a product with a 0 is 0.
+/// Returns the product of the varying extents of an item, which is the count of the item. If an
+/// extent is 0, the product is 0. Returns `None` if any other product overflows.
 pub(crate) fn product_of_extents(extents: &[u32]) -> Option<usize> {
     if extents.contains(&0) {
         return Some(0);
@@ -522,9 +527,9 @@ pub(crate) fn product_of_extents(extents: &[u32]) -> Option<usize> {
     extents.iter().try_fold(1_usize, |product, &extent| product.checked_mul(usize::try_from(extent).ok()?))
 }
 
-/// Appends the shapes of items to a shape part: `ends`, then the extents by dimension if several
-/// vary. `extents` has the varying extents of all items, one item after another. The counts of a
-/// chunk add up to less than 2^32.
+/// Appends the shapes of items to a shape part: their `ends` and, if several extents vary, also
+/// their extents, dimension by dimension. `extents` has the varying extents of all items, one item
+/// after another. The sum of all counts in a chunk must be less than 2^32.
 pub(crate) fn push_item_shapes(varying: usize, extents: &[u32], shape: &mut Vec<u8>) {
     let mut end = 0_u32;
     for extents in extents.chunks_exact(varying.max(1)) {

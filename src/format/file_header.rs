@@ -1,13 +1,13 @@
 //! Chapters 3.1 and 9: the file header, and the flags of a file.
 //!
-//! The file header is the first region, and its body is the schema block. It has what a reader must
-//! know before it may interpret anything else: the edition, and the flags. The edition is checked
-//! first, because in another edition every other field may mean something else. So a file of a
-//! newer edition is refused as newer, whatever else looks wrong with it.
+//! The file header is the first region, and its body is the schema block. It states the edition and
+//! the flags, which a reader must check before it interprets anything else. The edition is checked
+//! first, because every other field can have a different meaning in another edition. A file of a
+//! newer edition is therefore refused as too new, even if other fields look wrong.
 //!
-//! Each flag is in one of three words. The word determines what an old reader does with a flag that
-//! it does not know: refuse to read (`incompat`), refuse to append (`ro_compat`), or ignore it
-//! (`compat`).
+//! Each flag is in one of three words. The word determines how an old reader handles a flag that it
+//! does not support: it refuses to read (`incompat`), refuses to append (`ro_compat`), or ignores
+//! the flag (`compat`).
 
 use super::path;
 use super::region::{FileId, RegionHeader, RegionKind, region_header};
@@ -32,7 +32,7 @@ const MAGIC_TAIL: [u8; 4] = [0x0D, 0x0A, 0x1A, 0x0A];
 /// The edition of the format that this release reads and writes.
 const EDITION: u32 = 1;
 
-/// The facts in the file header besides the schema.
+/// The facts in the file header, except for the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub file_id: FileId,
@@ -52,8 +52,8 @@ impl Header {
             .with(file_header_fields::EDITION, EDITION))
     }
 
-    /// Parses the region header of a file header: R-2.2, R-3.9, R-9.1, R-3.1, R-2.10, R-3.2, in
-    /// this order.
+    /// Parses the region header of a file header. Checks R-2.2, R-3.9, R-9.1, R-3.1, R-2.10 and
+    /// R-3.2, in this order.
     pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
         header.expect(RegionKind::FileHeader, header.file_id)?;
         check_edition(header.get(file_header_fields::EDITION)).map_err(|error| error.with_offset(0))?;
@@ -70,14 +70,14 @@ impl Header {
         header.check_previous(0)?;
         let alignment = header.get(file_header_fields::ALIGNMENT);
         if alignment != 64 && alignment != 4096 {
-            let message = format!("the alignment is {alignment}, not 64 or 4096");
+            let message = format!("the alignment is {alignment}; expected 64 or 4096");
             return Err(Error::corrupt("R-3.2", message).with_offset(0));
         }
         Ok(Self { file_id: header.file_id, flags, alignment })
     }
 }
 
-/// Fails for files of other editions (R-3.9), whose other fields may mean something else.
+/// Fails for a file of another edition (R-3.9), because its other fields can have other meanings.
 fn check_edition(edition: u32) -> Result<()> {
     match edition {
         EDITION => Ok(()),
@@ -87,23 +87,24 @@ fn check_edition(edition: u32) -> Result<()> {
         )),
         newer => {
             let message = format!(
-                "the file has edition {newer} of the format, but this release reads edition {EDITION}; read it with a newer tensilo"
+                "the file has edition {newer} of the format, but this release reads edition {EDITION}; use a newer \
+                 tensilo"
             );
             Err(Error::too_new("R-3.9", message))
         }
     }
 }
 
-/// Bit of `incompat_flags`: a column is nested.
+/// The bit of `incompat_flags` that is set if a column is nested.
 const NESTED: u32 = 1;
 
-/// Bit of `compat_flags`: columns may have paths.
+/// The bit of `compat_flags` that is set if a column has a path.
 const PATHS: u32 = 1;
 
-/// Bits of `incompat_flags` that this release knows.
+/// The bits of `incompat_flags` that this release supports.
 const KNOWN_INCOMPAT: u32 = NESTED;
 
-/// Bits of `ro_compat_flags` that this release knows.
+/// The bits of `ro_compat_flags` that this release supports.
 const KNOWN_RO_COMPAT: u32 = 0;
 
 /// The three words of flags in a file header and in a footer.
@@ -131,31 +132,34 @@ impl Flags {
         pairs.iter().all(|(all, some)| all & some == *some)
     }
 
-    /// Fails for flags that this release could misread (R-9.1).
+    /// Fails if a flag is set that this release does not support, because it could misread the file
+    /// (R-9.1).
     pub(crate) fn check(self) -> Result<()> {
         let unknown = self.incompat & !KNOWN_INCOMPAT;
         if unknown == 0 {
             return Ok(());
         }
         let message = format!(
-            "the file uses features that this release does not know (incompat flags {unknown:#x}); read it with a newer tensilo"
+            "the file uses features that this release does not support (incompat flags {unknown:#x}); use a newer \
+             tensilo"
         );
         Err(Error::too_new("R-9.1", message))
     }
 
-    /// Fails for flags that forbid this release to append.
+    /// Fails if a flag is set that does not allow this release to append.
     pub(crate) fn check_writable(self) -> Result<()> {
         let unknown = self.ro_compat & !KNOWN_RO_COMPAT;
         if unknown == 0 {
             return Ok(());
         }
         let message = format!(
-            "this release can read the file, but not append to it (ro_compat flags {unknown:#x}); append with a newer tensilo"
+            "this release can read the file, but not append to it (ro_compat flags {unknown:#x}); use a newer \
+             tensilo to append"
         );
         Err(Error::too_new_to_append(message))
     }
 
-    /// Returns the bits that are set in either.
+    /// Returns the bits that are set in `self` or in `other`.
     pub(crate) fn union(self, other: Self) -> Self {
         Self {
             incompat: self.incompat | other.incompat,
@@ -164,12 +168,12 @@ impl Flags {
         }
     }
 
-    /// Checks R-3.8: the flags of a file header agree with the schema.
+    /// Checks that the flags of a file header agree with the schema (R-3.8).
     pub(crate) fn check_schema(self, schema: &Schema) -> Result<()> {
         if schema.is_nested() == (self.incompat & NESTED != 0) {
             return Ok(());
         }
-        let message = "the file header's incompat flag for nested columns contradicts the schema";
+        let message = "the incompat flag for nested columns in the file header contradicts the schema";
         Err(Error::corrupt("R-3.8", message).with_offset(0))
     }
 }
@@ -194,7 +198,7 @@ mod tests {
         let rule = |header: RegionHeader| Header::parse(&header).expect_err("a wrong field").rule();
         assert_eq!(rule(header.with(file_header_fields::MAGIC_TAIL, [0x0A; 4])), Some("R-3.1"));
         for (edition, kind) in [(0, ErrorKind::TooOld), (2, ErrorKind::TooNew), (u32::MAX, ErrorKind::TooNew)] {
-            // whatever the other fields are
+            // the edition is reported even if other fields are wrong
             let other =
                 header.with(file_header_fields::EDITION, edition).with(file_header_fields::ALIGNMENT, 0).after(1);
             let error = Header::parse(&other).expect_err("another edition");

@@ -1,17 +1,17 @@
 //! Chapters 4.5 and 7: the end of a commit. Also tables, which footers list, and the content id.
 //!
 //! A commit ends with a footer and a trailer. The footer describes the whole file up to this
-//! commit: the schema again, the tables, and the facts of all columns (`column_record.rs`). So a
-//! reader needs one footer, not a chain of them.
+//! commit: a copy of the schema, the tables, and the facts about all columns (`column_record.rs`).
+//! A reader therefore requires only one footer, not a chain of footers.
 //!
-//! The trailer is a region of 64 bytes without a body, and says where the footer is. It is written
-//! last, once everything before it is durable, and it is what makes the commit valid. The footer
-//! can have any size and could be torn by a crash; the trailer is either there or not. See
-//! `write/writer.rs`.
+//! The trailer is a region of 64 bytes without a body. It states the offset of the footer. It is
+//! written last, after all bytes before it are durable, and it makes the commit valid. A crash can
+//! leave an incomplete footer, because footers can have any size. A trailer, however, is either
+//! complete or not there. See `write/writer.rs`.
 //!
 //! The content id (chapter 7.5) is the first 16 bytes of a SHA-256 (FIPS 180-4) over the schema and
 //! the index pages and footers of all commits. The pages repeat the CRC-32 of every chunk, so the
-//! id covers all values at the cost of hashing 32 bytes for each chunk.
+//! id covers all values, although only 32 bytes are hashed for each chunk.
 
 use super::column_record::{ColumnRecord, malformed, short};
 use super::file_header::Flags;
@@ -45,7 +45,7 @@ structure! {
     }
 }
 
-/// The length of the content id, the first field in the body of a footer.
+/// The size, in bytes, of the content id, which is the first field in the body of a footer.
 const CONTENT_ID_BYTES: usize = 16;
 
 /// The facts that a footer states about a table.
@@ -71,7 +71,7 @@ pub(crate) struct Footer {
 
 impl Footer {
     /// Sets the content id, and returns the header and the body of a footer at `offset`. `content`
-    /// has hashed the index pages of the commit.
+    /// must have hashed the index pages of the commit.
     pub(crate) fn seal(
         &mut self,
         file_id: FileId,
@@ -98,8 +98,9 @@ impl Footer {
         Ok((header, body))
     }
 
-    /// Parses the footer of a file with this schema. Checks for
-    /// everything that must ascend. The header and the checksum must have been checked.
+    /// Parses the footer of a file that has this schema. Checks, and all
+    /// requirements of that concern an ascending order. The header and the checksum must
+    /// already have been checked.
     pub(crate) fn parse(header: &RegionHeader, body: &[u8], schema: &Schema, schema_block: &[u8]) -> Result<Self> {
         Self::parse_body(header, body, schema, schema_block).map_err(|error| error.with_offset(header.offset))
     }
@@ -130,16 +131,22 @@ impl Footer {
         let (content_id, rest) = Self::split_content_id(body)?;
         let fields = &mut Fields::new(rest);
         if schema_block(fields)? != expected_schema_block {
-            return Err(Error::corrupt("R-7.1", "the schema in the footer differs from the file header's"));
+            return Err(Error::corrupt("R-7.1", "the footer and the file header have different schemas"));
         }
         let tables = tables(fields)?;
         let sample_count = header.get(footer_header::SAMPLE_COUNT);
         if sample_count > limits::SAMPLES {
-            return Err(Error::corrupt("R-7.5", format!("the footer states {sample_count} samples, over the limit")));
+            return Err(Error::corrupt(
+                "R-7.5",
+                format!("the footer states {sample_count} samples, which is over the limit"),
+            ));
         }
         let commit = header.get(footer_header::COMMIT);
         if usize::try_from(commit).map_or(true, |commit| commit >= limits::RUNS) {
-            return Err(Error::corrupt("R-7.5", format!("the footer states commit number {commit}, over the limit")));
+            return Err(Error::corrupt(
+                "R-7.5",
+                format!("the footer states commit number {commit}, which is over the limit"),
+            ));
         }
         let mut columns = memory::with_capacity(schema.columns.len())?;
         for column in &schema.columns {
@@ -158,7 +165,7 @@ impl Footer {
 }
 
 fn put_count(body: &mut Vec<u8>, count: usize) {
-    // counts in valid files are far below 2^32; a body that is too long exceeds its limit
+    // counts are far below 2^32, because a footer with so large a count would exceed its size limit
     body.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
 }
 
@@ -181,7 +188,7 @@ fn tables(fields: &mut Fields) -> Result<Vec<TableEntry>> {
         tables.push(TableEntry::parse(&fields.array().ok_or_else(short)?));
     }
     if !tables.is_sorted_by(|a, b| (a.column, a.table) < (b.column, b.table)) {
-        return Err(Error::corrupt("R-7.4", "the footer's tables do not ascend"));
+        return Err(Error::corrupt("R-7.4", "the tables in the footer are not in ascending order"));
     }
     let mut ranges: Vec<(u64, u64)> = memory::with_capacity(tables.len())?;
     ranges.extend(
@@ -191,7 +198,7 @@ fn tables(fields: &mut Fields) -> Result<Vec<TableEntry>> {
     );
     ranges.sort_unstable();
     if !ranges.is_sorted_by(|(_, end), (start, _)| end <= start) {
-        return Err(Error::corrupt("R-7.4", "the footer's tables overlap"));
+        return Err(Error::corrupt("R-7.4", "the tables in the footer overlap"));
     }
     Ok(tables)
 }
@@ -219,7 +226,7 @@ impl TableEntry {
 }
 
 /// Checks across columns: the pages of different runs do not overlap. Allocates 16 bytes for
-/// each run, which takes 40 bytes in the footer.
+/// each run, whose entry in the footer takes 40 bytes.
 fn check_pages(columns: &[ColumnRecord]) -> Result<()> {
     let runs = || columns.iter().flat_map(|facts| &facts.runs);
     let mut pages = memory::with_capacity(runs().count())?;
@@ -227,7 +234,7 @@ fn check_pages(columns: &[ColumnRecord]) -> Result<()> {
     pages.sort_unstable();
     let overlap = pages.iter().zip(pages.iter().skip(1)).find(|((_, end), (next, _))| end > next);
     let Some(((one, _), (other, _))) = overlap else { return Ok(()) };
-    Err(Error::corrupt("R-7.3", format!("the index pages of two runs, at {one} and at {other}, overlap")))
+    Err(Error::corrupt("R-7.3", format!("the index pages of two runs, at offsets {one} and {other}, overlap")))
 }
 
 structure! {
@@ -264,7 +271,7 @@ impl Trailer {
     pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
         let flags = header.get(trailer_header::TRAILER_FLAGS);
         if flags & !FINISHED != 0 || header.get(trailer_header::RESERVED) != 0 || header.body_crc != 0 {
-            return Err(Error::corrupt("R-7.7", "reserved bits of the trailer are set").with_offset(header.offset));
+            return Err(Error::corrupt("R-7.7", "reserved bits of the trailer are not zero").with_offset(header.offset));
         }
         Ok(Self {
             finished: flags & FINISHED != 0,
@@ -301,7 +308,7 @@ impl TableHeader {
         Ok((header, entry))
     }
 
-    /// Returns the footer's entry of the table with this header.
+    /// Returns the entry in the footer for the table with this header.
     pub(crate) fn entry(self, header: &RegionHeader) -> TableEntry {
         TableEntry {
             column: self.column,
@@ -317,10 +324,10 @@ impl TableHeader {
         Self { column: header.get(table_header::COLUMN), table: header.get(table_header::TABLE) }
     }
 
-    /// Parses the region header of a table: for its reserved fields.
+    /// Parses the region header of a table, and checks for its reserved fields.
     pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
         if header.get(table_header::RESERVED) | header.get(table_header::ALSO_RESERVED) != 0 {
-            let message = "reserved bytes of a table's header are set";
+            let message = "reserved bytes in the header of a table are not zero";
             return Err(Error::corrupt("R-4.11", message).with_offset(header.offset));
         }
         Ok(Self::unchecked(header))
@@ -329,10 +336,10 @@ impl TableHeader {
 
 /// The 16 bytes that identify the content of a file up to a commit.
 ///
-/// They are a hash of the schema, index and footer of every commit so far, and thereby of all
-/// values: the index has the CRC-32 of each chunk. Files with the same id have the same values in
-/// the same chunks, with the certainty that CRC-32 gives; their [`FileId`]s may differ. Equal
-/// values that were encoded or committed differently have a different id. The id is not a
+/// They are a hash of the schema, and of the index and the footer of every commit so far. The index
+/// has the CRC-32 of each chunk, so the hash covers all values. Files with the same id have the
+/// same values in the same chunks, as far as a CRC-32 can tell, but their [`FileId`]s can differ.
+/// Equal values that were encoded or committed differently have different ids. The id is not a
 /// signature.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ContentId(pub [u8; 16]);
@@ -343,11 +350,12 @@ impl fmt::Display for ContentId {
     }
 }
 
-/// Computes the content id of a commit from its parts, in file order.
+/// Computes the content id of a commit from its index pages and its footer, in file order.
 pub(crate) struct ContentHasher(Sha256);
 
 impl ContentHasher {
-    /// Starts a commit after the one with this id; the first commit follows [`ContentId::default`].
+    /// Starts the id of the commit after a commit with the id `previous`. For the first commit,
+    /// `previous` is [`ContentId::default`].
     pub(crate) fn after(previous: ContentId) -> Self {
         Self(Sha256::new_with_prefix(previous.0))
     }
@@ -357,7 +365,7 @@ impl ContentHasher {
         self.0.update(body);
     }
 
-    /// Returns the id, given the body of the footer after its own content id.
+    /// Returns the id. `footer` is the body of the footer without the content id at its start.
     pub(crate) fn finish(mut self, footer: &[u8]) -> ContentId {
         self.0.update(footer);
         let digest: [u8; 32] = self.0.finalize().into();

@@ -1,13 +1,13 @@
-//! Chapter 6: the index, which says where the chunks are.
+//! Chapter 6: the index, which states where the chunks are.
 //!
-//! The chunks of a column that one commit added form a [`Run`]: consecutive pages of up to 126
-//! entries. A full page takes exactly 4,096 bytes, so a division finds the page of a chunk. The
-//! header of a page states its column, first sample and first chunk, so each page can be read and
-//! checked on its own.
+//! The index entries for the chunks that one commit added to one column form a [`Run`]: consecutive
+//! pages of up to 126 entries. A full page has exactly 4,096 bytes, so a division finds the page of
+//! a chunk. The header of a page states its column, first sample and first chunk, so each page can
+//! be read and checked independently.
 //!
-//! In most runs, the chunks have equal sample counts. The footer states the count
-//! ([`samples_per_chunk`]), so another division finds the chunk of a sample, and a lookup reads one
-//! page. Only the other runs need a search.
+//! In most runs, all chunks except the last have the same number of samples. The footer states this
+//! number ([`samples_per_chunk`]), so another division finds the chunk of a sample, and a lookup
+//! reads one page. Only the other runs require a search.
 
 use super::chunk::ChunkEntry;
 use super::region::{FileId, HEADER_LEN, RegionHeader, RegionKind, region_header};
@@ -41,7 +41,7 @@ structure! {
 /// The bit of an encoding that is set if the part has several blocks.
 pub(crate) const BLOCKS: u16 = 1 << 8;
 
-/// The length of an entry.
+/// The size of an entry in bytes.
 pub(crate) const ENTRY_BYTES: usize = index_entry::SIZE;
 /// The number of entries of a full page.
 pub(crate) const PAGE_ENTRIES: u64 = 126;
@@ -103,7 +103,7 @@ pub(crate) fn page(
         body.extend(entry_to_bytes(entry));
     }
     let first_sample = entries.first().map_or(0, |entry| entry.first_sample);
-    // `RegionHeader::new` fails for more than 126
+    // `RegionHeader::new` fails for more than 126 entries
     let entry_count = u32::try_from(entries.len()).unwrap_or(u32::MAX);
     let header = RegionHeader::new(RegionKind::IndexPage, file_id, offset, &body)?
         .with(page_header::COLUMN, column)
@@ -113,7 +113,7 @@ pub(crate) fn page(
     Ok((header, body))
 }
 
-/// Returns the stored form of an entry.
+/// Returns the bytes of an entry.
 pub(crate) fn entry_to_bytes(entry: &ChunkEntry) -> [u8; ENTRY_BYTES] {
     let mut bytes = [0; ENTRY_BYTES];
     index_entry::OFFSET.put(&mut bytes, entry.offset);
@@ -149,7 +149,8 @@ pub(crate) struct Run {
     pub first_sample: u64,
     pub sample_count: u64,
     pub chunk_count: u64,
-    /// The sample count of every chunk but the last, which may have fewer; 0 if they differ.
+    /// The number of samples in each chunk except the last, which can have fewer; 0 if the chunks
+    /// before the last differ, or the last has more.
     pub samples_per_chunk: u32,
 }
 
@@ -185,7 +186,8 @@ impl Run {
     }
 }
 
-/// Returns the `samples_per_chunk` (chapter 7.1) of a run whose chunks have these sample counts.
+/// Returns the `samples_per_chunk` (chapter 7.1) of a run whose chunks have these numbers of
+/// samples.
 pub(crate) fn samples_per_chunk(counts: impl Iterator<Item = u32> + Clone) -> u32 {
     let Some(first) = counts.clone().next() else { return 0 };
     let mut all = counts.peekable();

@@ -1,8 +1,8 @@
-//! The structures of the file, from bytes to structs and back, without I/O and without codecs.
+//! Converts the structures of a file from bytes to structs and back, without I/O or codecs.
 //!
-//! Parsing checks everything that the bytes alone can show, and reports the broken rule of
-//! `format-spec/SPEC.md`. Rules that need other parts of the file are left to the callers. Each
-//! file names the chapters that it implements.
+//! Parsing checks every rule of `format-spec/SPEC.md` that these bytes are sufficient to check. An
+//! error names the rule that is broken. Callers check the rules that involve other regions. Each
+//! module names the chapters that it implements.
 
 pub(crate) mod chunk;
 pub(crate) mod column_record;

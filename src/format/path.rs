@@ -1,15 +1,17 @@
-//! Chapter 3.4: paths, which name the structs and lists that columns come from.
+//! Chapter 3.4: paths, which name the structs and lists that contained the values of a column.
 //!
 //! Nested data is stored as one column for each leaf. The metadata of a column can state its path,
 //! such as `box.corner[].x`. This file parses paths and rebuilds the tree of fields ([`FieldNode`])
 //! from the columns of a file.
 //!
-//! Paths are hints: they must never make a file unreadable. [`field_paths`] follows a path only if
-//! nothing contradicts it: it is well formed, no other column has it, it has as many lists as the
-//! column has levels, and it does not lead to a struct that has elements itself. Any other column
-//! becomes a field with the name of the column.
+//! Paths are hints, and must never make a file unreadable. [`field_paths`] follows a path only if
+//! nothing contradicts it. The path must be well formed, no other column may have the same path,
+//! and it must have as many lists as the column has levels. It must not be the path of a struct,
+//! unless the column has the nulls of the struct. A column whose path is not followed becomes a
+//! field with the name of the column.
 //!
-//! All work is linear in the length of the paths, because a file can have very many of them.
+//! The time for all this is linear in the total length of the paths, because a file can have very
+//! many of them.
 
 use super::schema::ColumnSchema;
 use crate::limits;
@@ -17,7 +19,7 @@ use std::collections::{HashMap, HashSet};
 
 pub(crate) use super::schema::PATH_KEY as KEY;
 
-/// One name of a path.
+/// A name in a path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Component {
     pub name: String,
@@ -38,7 +40,7 @@ pub(crate) fn escaped(name: &str) -> String {
     out
 }
 
-/// Returns the paths of the structs around a column, outermost first.
+/// Returns the paths of the structs that contain a column, outermost first.
 #[cfg(feature = "import")]
 pub(crate) fn enclosing(path: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
@@ -50,7 +52,7 @@ pub(crate) fn enclosing(path: &str) -> impl Iterator<Item = &str> {
     dots.take(limits::PATH_NAMES - 1).filter_map(|dot| path.get(..dot))
 }
 
-/// Splits a path at its unescaped dots: the text of each name with its lists.
+/// Splits a path at its unescaped dots. Returns the text of each name with its lists.
 pub(crate) fn segments(path: &str) -> impl Iterator<Item = &str> {
     let mut is_escaped = false;
     path.split(move |c| {
@@ -90,14 +92,15 @@ pub(crate) fn component(segment: &str) -> Option<Component> {
 
 /// A path that is followed.
 pub(crate) struct FieldPath<'a> {
-    /// The node of each name in the tree of all paths, outermost first.
+    /// For each name, outermost first, its node in the tree of all paths.
     pub nodes: Vec<usize>,
     pub text: &'a str,
-    /// Whether the column has the nulls of a struct, instead of being a field.
+    /// Whether the column has the nulls of a struct and is not a field itself.
     pub is_struct: bool,
 }
 
-/// Returns the path of each column; `None` if it has none, or one that is not followed.
+/// Returns the path of each column; `None` if the column has no path, or if its path is not
+/// followed.
 pub(crate) fn field_paths<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Option<FieldPath<'a>>> {
     let mut same_text: HashMap<&str, usize> = HashMap::new();
     for text in columns.clone().filter_map(ColumnSchema::path) {
@@ -113,7 +116,7 @@ pub(crate) fn field_paths<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + 
         })
         .collect();
     for path in &mut paths {
-        // the path of a struct, but the column does not have its nulls
+        // removes the path of a struct if the column does not have the nulls of the struct
         path.take_if(|path| !path.is_struct && path.nodes.last().is_some_and(|node| tree.structs.contains(node)));
     }
     paths
@@ -122,14 +125,14 @@ pub(crate) fn field_paths<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + 
 /// The names of all paths as a tree. The root is node 0.
 #[derive(Default)]
 struct Tree<'a> {
-    /// The node of each name, by its parent and its text.
+    /// The node of each name, by the node of its parent and its text.
     numbers: HashMap<(usize, &'a str), usize>,
     /// The nodes that have children.
     structs: HashSet<usize>,
 }
 
 impl<'a> Tree<'a> {
-    /// Adds a path. Returns the node of each name.
+    /// Adds a path. Returns the node of each of its names.
     fn add(&mut self, text: &'a str) -> Vec<usize> {
         let mut before = 0;
         let mut nodes = Vec::new();
@@ -145,7 +148,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// A field of samples: a column, or a struct whose fields are columns or structs.
+/// A field of the samples: a column, or a struct whose fields are columns or structs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FieldNode {
@@ -162,22 +165,24 @@ pub enum FieldNode {
     Struct {
         /// The name of the field.
         name: String,
-        /// The number of list levels around the struct, inside its enclosing struct.
+        /// The number of list levels between the struct and its enclosing struct.
         lists: usize,
-        /// The number of the column with its nulls. Without one, the struct is never null.
+        /// The number of the column that has the nulls of the struct. If `None`, the struct is
+        /// never null.
         nulls: Option<usize>,
-        /// Its fields.
+        /// The fields of the struct.
         children: Vec<FieldNode>,
     },
 }
 
 impl FieldNode {
-    /// Returns the fields that columns become, in order. A struct takes the position of its first
-    /// column. A column without a path, or with one that is not followed, becomes a field with the
-    /// name of the column.
+    /// Returns the fields that the columns form, in order. A struct has the position of its first
+    /// column. A column whose path is missing or not followed becomes a field with the name of the
+    /// column.
     ///
-    /// The depth of a tree is at most [`limits::PATH_NAMES`]. Cost: linear in the length of all
-    /// paths.
+    /// The depth of a tree is at most [`limits::PATH_NAMES`].
+    ///
+    /// Cost: linear in the total length of all paths.
     pub fn of_columns<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Self> {
         let mut fields = FieldTreeBuilder::default();
         for ((number, column), path) in columns.clone().enumerate().zip(field_paths(columns)) {
@@ -189,9 +194,9 @@ impl FieldNode {
         fields.all
     }
 
-    /// Finds a struct by its name, with dots as in column names: `box.corner`. Returns the first
-    /// match, and the number of list levels around it, including the lists of its enclosing
-    /// structs.
+    /// Finds a struct by its name, which has dots like the names of columns, such as `box.corner`.
+    /// Returns the first match, and the total number of list levels around it, including the lists
+    /// around its enclosing structs.
     pub fn named<'a>(nodes: &'a [Self], name: &str) -> Option<(&'a Self, usize)> {
         nodes.iter().find_map(|node| {
             let Self::Struct { name: own, lists, children, .. } = node else { return None };
@@ -211,8 +216,9 @@ impl FieldNode {
         name
     }
 
-    /// Returns the numbers of all columns in the field, in tree order; the nulls of a struct come
-    /// first. The numbers are positions in the iterator of [`FieldNode::of_columns`].
+    /// Returns the numbers of all columns in the field, in tree order. The column with the nulls of
+    /// a struct comes before its fields. The numbers are positions in the iterator that was passed
+    /// to [`FieldNode::of_columns`].
     pub fn columns(&self) -> Vec<usize> {
         match self {
             Self::Column { number, .. } => vec![*number],
@@ -227,18 +233,18 @@ impl FieldNode {
 #[derive(Default)]
 struct FieldTreeBuilder {
     all: Vec<FieldNode>,
-    /// The position of each struct among the fields of its parent, by node.
+    /// For each node of a struct, the position of the struct among the fields of its parent.
     positions: HashMap<usize, usize>,
 }
 
 impl FieldTreeBuilder {
-    /// Inserts a column into the struct that its path leads to.
+    /// Inserts a column into the struct to which its path leads.
     fn insert(&mut self, number: usize, path: &FieldPath<'_>) {
         let mut fields = &mut self.all;
         let mut left = path.nodes.len();
         for (segment, node) in segments(path.text).zip(&path.nodes) {
             left = left.saturating_sub(1);
-            let name = || component(segment).unwrap_or_default(); // parsed successfully before
+            let name = || component(segment).unwrap_or_default(); // never the default: was parsed before
             if left == 0 && !path.is_struct {
                 fields.push(FieldNode::Column { number, name: name().name });
                 return;
@@ -326,18 +332,18 @@ mod tests {
 
     #[test]
     fn paths_that_are_not_a_columns_own_are_passed_over() {
-        // the same path twice
+        // two columns have the same path
         assert_eq!(field_tree(&[column("x", "a.x", &[]), column("y", "a.x", &[])]), "x=0 y=1");
         // a struct that has elements
         assert_eq!(field_tree(&[column("n", "a", &[2]), column("x", "a.x", &[])]), "n=0 aNone(x=1)");
-        // lists that the column does not have, and a malformed path
+        // a path has lists that its column does not have, and a path is malformed
         assert_eq!(field_tree(&[column("x", "a[].x", &[]), column("y", "a[", &[0])]), "x=0 y=1");
     }
 
     #[test]
     fn paths_that_are_not_followed_make_no_structs() {
         let own = |path| [column("n", "a", &[]), column("x", path, &[]), column("y", path, &[])];
-        // `a` is the path of a single column, and not the path of a struct
+        // paths that are not followed must not make `a` the path of a struct
         assert_eq!(field_tree(&own("a.x")), "a=0 x=1 y=2", "the same path twice");
         assert_eq!(field_tree(&own("a.x[]")[..2]), "a=0 x=1", "lists that the column does not have");
         assert_eq!(field_tree(&own("a.x[")[..2]), "a=0 x=1", "not well formed");
@@ -345,7 +351,8 @@ mod tests {
         assert_eq!(field_tree(&own(&deep)[..2]), "a=0 x=1", "129 names");
     }
 
-    /// Compares with a single struct, where no list of fields is ever searched.
+    /// The time is compared with the time for a single struct, for which no list of fields has to
+    /// be searched.
     #[test]
     #[cfg_attr(miri, ignore = "large")]
     fn structs_of_max_columns_take_linear_time() {

@@ -1,15 +1,17 @@
 //! Chapter 2: regions.
 //!
 //! A file is a sequence of regions, each with a header of 64 bytes and a body. The header states
-//! the kind of the region, the file it belongs to, its own offset, and the length and checksum of
-//! its body. The header also has its own checksum. So a header that is found anywhere, by a salvage
-//! scan or a search for the last trailer, can be trusted before its body is read.
+//! the kind of the region, the file to which it belongs, its own offset, and the length and
+//! checksum of its body. The header also has a checksum of its own bytes. A header that a salvage
+//! scan, or the search for the last trailer, finds anywhere in a file can therefore be trusted
+//! before its body is read.
 //!
-//! Each header also repeats the checksum of the header before it. This chain distinguishes regions
-//! of this file from regions of another file with the same schema, which can have the same file id.
+//! Each header also repeats the checksum of the previous header. This chain distinguishes the
+//! regions of this file from regions of another file with the same schema, which can have the same
+//! file id.
 //!
-//! This file has the fields that all headers share. The file of each kind declares the rest, and
-//! the compiler checks that both together cover each byte exactly once.
+//! This module has the fields that all headers share. The module of each region kind declares the
+//! other fields, and the compiler checks that both together cover each byte exactly once.
 
 use crate::bytes::checksum::crc;
 use crate::bytes::le::{Field, FieldValue, structure, u64_of};
@@ -34,14 +36,14 @@ mod kind_specific {
     pub(super) const FIELD_MASK: u64 = crate::bytes::le::field_mask(&[(4, 4), (32, 12), (48, 8)]);
 }
 
-/// The length of a header. Regions begin at multiples of it.
+/// The size of a header in bytes. Regions begin at multiples of it.
 pub(crate) const HEADER_BYTES: usize = region_header::SIZE;
 /// [`HEADER_BYTES`] as a file offset.
 pub(crate) const HEADER_LEN: u64 = u64_of(HEADER_BYTES);
 
-/// The 12 bytes that every region header of a file repeats. They distinguish regions of this file
-/// from regions of files with other schemas. Files of the same schema can share an id; the checksum
-/// of the previous region (R-2.10) distinguishes them.
+/// The 12 bytes that every region header of a file repeats. They distinguish the regions of this
+/// file from regions of files with other schemas. Files with the same schema can have the same id.
+/// The checksum of the previous header (R-2.10) distinguishes their regions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct FileId(pub [u8; 12]);
 
@@ -51,7 +53,7 @@ impl fmt::Display for FileId {
     }
 }
 
-/// The kinds of regions.
+/// The kind of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RegionKind {
@@ -61,9 +63,9 @@ pub enum RegionKind {
     Chunk,
     /// Bytes that chunks of one column refer to.
     Table,
-    /// Up to 126 entries of the index of one column.
+    /// Up to 126 entries of the index, for chunks of one column.
     IndexPage,
-    /// The description of the whole file up to a commit.
+    /// A description of the whole file up to a commit.
     Footer,
     /// The end of a commit.
     Trailer,
@@ -73,7 +75,7 @@ impl RegionKind {
     pub(crate) const ALL: [Self; 6] =
         [Self::FileHeader, Self::Chunk, Self::Table, Self::IndexPage, Self::Footer, Self::Trailer];
 
-    /// Returns the kind of a region by the magic of its header; `None` if there is no such kind.
+    /// Returns the kind that the magic of a header states; `None` if the magic is unknown.
     #[inline]
     pub(crate) fn of(header: &[u8; HEADER_BYTES]) -> Option<Self> {
         let magic = region_header::MAGIC.get(header);
@@ -131,17 +133,17 @@ pub(crate) struct RegionHeader {
     pub offset: u64,
     pub body_bytes: u32,
     pub body_crc: u32,
-    /// The header's bytes in the file, for the fields that depend on the kind.
+    /// The bytes of the header, from which the fields that depend on the kind are read.
     pub(super) bytes: [u8; 64],
 }
 
 impl RegionHeader {
     /// Creates the header of a region that begins at `offset` and has this body. `previous` and the
-    /// fields that depend on the kind are 0. Fails if the body is over the limit of the kind.
+    /// fields that depend on the kind are 0. Fails if the body exceeds the limit for the kind.
     pub(crate) fn new(kind: RegionKind, file_id: FileId, offset: u64, body: &[u8]) -> Result<Self> {
         let limit = kind.max_body_bytes();
         let body_bytes = u32::try_from(body.len()).ok().filter(|&bytes| bytes <= limit).ok_or_else(|| {
-            let message = format!("the {kind} would have {} bytes; the format allows {limit}", body.len());
+            let message = format!("the {kind} would have {} bytes, but the format allows {limit}", body.len());
             Error::over_limit(message)
         })?;
         Ok(Self { kind, file_id, previous: 0, offset, body_bytes, body_crc: crc(body), bytes: [0; HEADER_BYTES] })
@@ -181,7 +183,8 @@ impl RegionHeader {
         bytes
     }
 
-    /// Parses the header at `offset`: R-2.1, R-2.2 (a known kind), R-2.4, R-2.5 (the limit).
+    /// Parses the header at `offset`. Checks R-2.1, R-2.2 (the kind is known), R-2.4, and R-2.5
+    /// (the limit of the body).
     pub(crate) fn parse(bytes: &[u8; HEADER_BYTES], offset: u64) -> Result<Self> {
         Self::parse_at(bytes, offset).map_err(|error| error.with_offset(offset))
     }
@@ -190,7 +193,7 @@ impl RegionHeader {
         let (found, computed) = (region_header::HEADER_CRC.get(bytes), header_crc(bytes));
         if found != computed {
             let message =
-                format!("a region header is damaged: its checksum is {found:08x}, its bytes give {computed:08x}");
+                format!("a region header is damaged: its checksum is {found:08x}, but its bytes give {computed:08x}");
             return Err(Error::corrupt("R-2.1", message));
         }
         let kind = RegionKind::of(bytes).ok_or_else(|| {
@@ -208,20 +211,20 @@ impl RegionHeader {
         };
         if header.offset != offset || !offset.is_multiple_of(HEADER_LEN) {
             let message =
-                format!("the {kind} at {offset} states offset {}; they must be equal multiples of 64", header.offset);
+                format!("the {kind} at {offset} states offset {}; both must be the same multiple of 64", header.offset);
             return Err(Error::corrupt("R-2.4", message));
         }
         let limit = kind.max_body_bytes();
         if header.body_bytes > limit {
-            let message = format!("the {kind} states {} bytes; the format allows {limit}", header.body_bytes);
+            let message = format!("the {kind} states {} bytes, but the format allows {limit}", header.body_bytes);
             return Err(Error::corrupt("R-2.5", message));
         }
         Ok(header)
     }
 
-    /// Returns whether `bytes`, which may be cut off by the end of the file, can be the header of a
-    /// region of this kind after a region with the checksum `previous`. Compares magic, file id,
-    /// `previous` and offset as far as `bytes` reaches.
+    /// Returns whether `bytes` can be the header of a region of this kind that follows a region
+    /// with the checksum `previous`. The end of the file can cut off `bytes`. Compares magic, file
+    /// id, `previous` and offset, as far as `bytes` contains them.
     pub(crate) fn can_begin(kind: RegionKind, file_id: FileId, previous: u32, offset: u64, bytes: &[u8]) -> bool {
         let mut expected = [0; HEADER_BYTES];
         region_header::PREVIOUS.put(&mut expected, previous);
@@ -252,8 +255,9 @@ impl RegionHeader {
             return Ok(());
         }
         let message = format!(
-            "the {} does not follow the region before it: it expects checksum {:08x} there, found {previous:08x}; one \
-             of them belongs to another file of the same schema, or to another state of this file",
+            "the {} does not follow the region before it: it expects the checksum {:08x} there, but found \
+             {previous:08x}; one of them belongs to another file with the same schema, or to another state of this \
+             file",
             self.kind, self.previous
         );
         Err(Error::corrupt("R-2.10", message).with_offset(self.offset))
@@ -264,13 +268,13 @@ impl RegionHeader {
         self.check_body_crc(crc(body))
     }
 
-    /// Compares a computed checksum of the body with the header (R-2.6).
+    /// Compares a computed checksum of the body with the checksum in the header (R-2.6).
     pub(crate) fn check_body_crc(&self, computed: u32) -> Result<()> {
         if computed == self.body_crc {
             return Ok(());
         }
         let message = format!(
-            "the {} is damaged: its checksum is {:08x}, its {} bytes give {computed:08x}",
+            "the {} is damaged: its checksum is {:08x}, but its {} bytes give {computed:08x}",
             self.kind, self.body_crc, self.body_bytes
         );
         Err(Error::corrupt("R-2.6", message).with_offset(self.offset))
@@ -300,17 +304,17 @@ impl RegionHeader {
     }
 }
 
-/// Computes the checksum of a header, over all fields before it.
+/// Computes the checksum of a header over all bytes before the field `header_crc`.
 fn header_crc(bytes: &[u8; HEADER_BYTES]) -> u32 {
     crc(&bytes[..region_header::HEADER_CRC.offset()]) // in bounds: an offset in the header
 }
 
-/// Returns `align(x, a)` of the specification. `a` must be a power of two.
+/// Returns `align(x, a)` as the specification defines it. `a` must be a power of two.
 pub(crate) fn align(x: u64, a: u64) -> u64 {
     x.saturating_add(a - 1) & !(a - 1)
 }
 
-/// Returns the offset of a region of this kind after one that ends at `end` (R-2.7).
+/// Returns the offset of a region of this kind that follows a region that ends at `end` (R-2.7).
 pub(crate) fn next_offset(kind: RegionKind, end: u64, alignment: u64) -> u64 {
     match kind {
         RegionKind::Chunk | RegionKind::Table => align(end.saturating_add(HEADER_LEN), alignment) - HEADER_LEN,

@@ -3,16 +3,17 @@
 //! A [`ColumnSchema`] says what the samples of a column are: items of a [`Shape`], or lists of
 //! items, nested to several levels.
 //!
-//! Code that reads and writes chunks does not use it directly. It uses the column's [`Layout`],
-//! which states the same facts as numbers: the size of an item, the varying extents, the levels. A
-//! layout only exists if an item is within the limits, so code that has one need not check again.
+//! Code that reads and writes chunks does not use the column schema directly. It uses the column's
+//! [`Layout`], which states the same facts as numbers: the size of an item, the number of varying
+//! extents, the number of levels. A layout exists only if the item size is within the limits, so
+//! code that has a layout does not check the size again.
 
 use crate::element::dtype::DType;
 use crate::{Error, Result, limits};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The metadata key of the path of a column (chapter 3.4, `path.rs`).
+/// The metadata key for the path of a column (chapter 3.4, `path.rs`).
 pub(crate) const PATH_KEY: &str = "tensilo.path";
 
 /// User metadata: a map from strings to strings.
@@ -28,9 +29,10 @@ pub enum Extent {
 }
 
 /// The shape of one item: its extents, outermost first. Elements are in row-major order. In a
-/// column that is not nested, samples are the items.
+/// column that is not nested, each sample is one item.
 ///
-/// Rank 0 is a scalar. A shape with at least one varying extent is *ragged*, any other *fixed*.
+/// A shape of rank 0 is a scalar. A shape with at least one varying extent is *ragged*; any other
+/// shape is *fixed*.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape(Vec<Extent>);
 
@@ -75,8 +77,8 @@ impl Shape {
         self.varying_count() > 0
     }
 
-    /// Returns the product of the fixed extents. For a fixed shape, this is the number of elements
-    /// of one item. Returns `None` if it overflows.
+    /// Returns the product of the fixed extents, or `None` if it overflows. For a fixed shape, the
+    /// product is the number of elements in one item.
     pub fn inner_elements(&self) -> Option<u64> {
         let fixed = || {
             self.0.iter().filter_map(|extent| match extent {
@@ -90,14 +92,14 @@ impl Shape {
         fixed().try_fold(1_u64, u64::checked_mul)
     }
 
-    /// Returns the shape of the same items if each element is a row of `extent` elements.
+    /// Adds an innermost extent: each element of an item becomes a row of `extent` elements.
     pub(crate) fn with_inner(mut self, extent: u32) -> Self {
         self.0.push(Extent::Fixed(extent));
         self
     }
 
-    /// Returns the number of elements of a row (the last extent) and of a matrix (the last two).
-    /// Each is 0 if it does not exist or varies.
+    /// Returns the number of elements in a row (the last extent) and in a matrix (the product of
+    /// the last two extents). Either number is 0 if its extents are missing or vary.
     pub(crate) fn strides(&self) -> [u32; 2] {
         let mut inner = self.0.iter().rev().map_while(|extent| match extent {
             Extent::Fixed(extent) => Some(*extent),
@@ -123,14 +125,15 @@ impl fmt::Display for Shape {
     }
 }
 
-/// A level of lists in a nested column.
+/// One level of lists in a nested column.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ListLevel {
-    /// Whether the members of its lists, which are lists of the next level or items, may be null.
+    /// Whether the members of these lists may be null. At the last level, the members are items;
+    /// at any other level, they are the lists of the next level.
     pub nullable: bool,
 }
 
-/// A cast: a column's values are rounded from another type when they are written.
+/// A cast: when a column is written, its values are rounded from another type.
 ///
 /// Values are rounded to nearest, ties to even. NaN stays NaN.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -142,14 +145,14 @@ pub struct CastSpec {
 /// The type of values before a cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CastSource {
-    /// Numbers of another type. They are pushed, and the writer rounds them.
+    /// Numbers of another type. The caller pushes them, and the writer rounds them.
     Type(DType),
     /// Decimals, which no element type represents. An import rounds them and pushes the results.
     Decimal,
 }
 
 impl CastSource {
-    /// Returns the name in the specification: the name of the type, or `"decimal"`.
+    /// Returns the name of the source in the specification: the name of the type, or `"decimal"`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Type(dtype) => dtype.name(),
@@ -163,7 +166,7 @@ impl CastSource {
         sources.into_iter().find(|source| source.name() == name)
     }
 
-    /// Returns the type of the pushed numbers; `None` for decimals.
+    /// Returns the type of the pushed numbers, or `None` for decimals.
     pub fn dtype(self) -> Option<DType> {
         match self {
             Self::Type(dtype) => Some(dtype),
@@ -186,11 +189,12 @@ impl fmt::Display for CastSource {
 
 /// One column: its name, the type and shape of its items, and metadata.
 ///
-/// A sample is an item. If there are [levels](ColumnSchema::levels), it is a list of items or of
-/// lists.
+/// Each sample is one item. If the column has [levels](ColumnSchema::levels), each sample is a list
+/// of items or of lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnSchema {
-    /// Unique in the file; at most 1,024 bytes, no control characters.
+    /// The name. It is unique in the file, has at most 1,024 bytes, and does not contain control
+    /// characters.
     pub name: String,
     /// The type of the stored elements.
     pub dtype: DType,
@@ -198,9 +202,9 @@ pub struct ColumnSchema {
     pub shape: Shape,
     /// Whether samples may be null.
     pub nullable: bool,
-    /// The levels of lists, outermost first; at most [`limits::LEVELS`]. The lists of the first
-    /// level are the samples, and [`ColumnSchema::nullable`] says whether they may be null. Without
-    /// levels, a sample is an item.
+    /// The levels of lists, outermost first. There are at most [`limits::LEVELS`]. The lists of the
+    /// first level are the samples, and [`ColumnSchema::nullable`] says whether they may be null.
+    /// In a column without levels, each sample is one item.
     pub levels: Vec<ListLevel>,
     /// The cast, if values are rounded when they are written.
     pub cast: Option<CastSpec>,
@@ -209,7 +213,7 @@ pub struct ColumnSchema {
 }
 
 impl ColumnSchema {
-    /// Returns a column of tensors, not nullable, without metadata.
+    /// Returns a column of tensors. It is not nullable, and its metadata is empty.
     pub fn tensor(name: impl Into<String>, dtype: DType, shape: Shape) -> Self {
         let name = name.into();
         Self { name, dtype, shape, nullable: false, levels: Vec::new(), cast: None, metadata: Metadata::new() }
@@ -231,8 +235,8 @@ impl ColumnSchema {
         self
     }
 
-    /// Returns a column whose samples are lists of this column's samples. The lists are not null.
-    /// Their members may be null if this column is nullable.
+    /// Returns a column whose samples are lists of this column's samples. The lists are not
+    /// nullable. Their members are nullable if this column is nullable.
     ///
     /// ```
     /// use tensilo::ColumnSchema;
@@ -246,14 +250,15 @@ impl ColumnSchema {
         self
     }
 
-    /// Adds a cast: values are pushed as `source`, and rounded.
+    /// Adds a cast: values of type `source` are rounded to the column's type.
     pub fn cast_from(mut self, source: impl Into<CastSource>) -> Self {
         self.cast = Some(CastSpec { source: source.into() });
         self
     }
 
-    /// Returns the type of the samples without their shape: the element type, inside a list for
-    /// each level. If [`ColumnSchema::is_struct_nulls`] holds, the element type is `struct nulls`.
+    /// Returns the name of the sample type, without the shape: the element type, wrapped in one
+    /// `list<>` for each level. If [`ColumnSchema::is_struct_nulls`] holds, the name
+    /// `struct nulls` replaces the element type.
     ///
     /// ```
     /// use tensilo::ColumnSchema;
@@ -265,15 +270,15 @@ impl ColumnSchema {
         self.levels.iter().fold(item, |members, _| format!("list<{members}>"))
     }
 
-    /// Returns whether the type and the metadata mark the column as the nulls of a struct whose
-    /// fields are other columns. Such a column has no elements. Whether its path is followed
-    /// depends on the other columns, see
+    /// Returns whether the type and the metadata say that the column stores the nulls of a struct.
+    /// The fields of such a struct are other columns, so this column has no elements. Whether its
+    /// path is followed depends on the other columns; see
     /// [`FieldNode::of_columns`](crate::nested::FieldNode::of_columns).
     pub fn is_struct_nulls(&self) -> bool {
         self.dtype == DType::Bool && self.shape.extents() == [Extent::Fixed(0)] && self.metadata.contains_key(PATH_KEY)
     }
 
-    /// Returns the path in the metadata (chapter 3.4), which need not be followed.
+    /// Returns the path that the metadata states. Chapter 3.4 says when a path is followed.
     pub(crate) fn path(&self) -> Option<&str> {
         self.metadata.get(PATH_KEY).map(String::as_str)
     }
@@ -288,7 +293,7 @@ impl ColumnSchema {
         self.cast.and_then(|cast| cast.source.dtype()).unwrap_or(self.dtype)
     }
 
-    /// Returns the layout of samples in chunks. Fails if a sample is over the limit.
+    /// Returns the layout of samples in chunks. Fails if a sample exceeds the size limit.
     pub(crate) fn layout(&self) -> Result<Layout> {
         let inner_bytes = self
             .shape
@@ -315,12 +320,12 @@ impl ColumnSchema {
         })
     }
 
-    /// Fails for a column of a type that this release does not know.
+    /// Fails if this release does not support the type of the elements.
     pub(crate) fn check_known(&self) -> Result<()> {
         let DType::Unknown { code, .. } = self.dtype else { return Ok(()) };
         let message = format!(
-            "the elements have dtype {code}, which this release does not know; read the column with a newer tensilo, \
-             or read the other columns only"
+            "the elements have dtype {code}, which this release does not support; read the column with a newer \
+             tensilo, or read only the other columns"
         );
         Err(Error::too_new_dtype(message).with_column(&self.name))
     }
@@ -331,15 +336,16 @@ impl ColumnSchema {
 pub(crate) struct Layout {
     pub dtype: DType,
     pub nullable: bool,
-    /// `w` of chapter 5: the size, in bytes, of what encodings treat as one element. For complex
-    /// numbers, this is half of the element.
+    /// `w` of chapter 5: the size, in bytes, of the unit that encodings treat as one element. For
+    /// complex numbers, the unit is half of an element.
     pub element_bytes: usize,
-    /// `inner x w`: the size in bytes of a fixed item, or of one count of a ragged item. At most
-    /// [`limits::CHUNK_BYTES`].
+    /// `inner x w`, in bytes: the size of a fixed item. The size of a ragged item is this size
+    /// times the item's count (chapter 4.3). At most [`limits::CHUNK_BYTES`].
     pub inner_bytes: usize,
     /// `V`: the number of varying extents.
     pub varying: usize,
-    /// The number of elements of a row and of a matrix; 0 if it does not exist or varies.
+    /// The numbers of elements in a row and in a matrix, as `Shape::strides` returns them. A
+    /// complex number counts as a row of 2 elements.
     pub strides: [u32; 2],
     /// `L`: the number of levels of lists; at most [`limits::LEVELS`].
     pub levels: usize,
@@ -347,7 +353,7 @@ pub(crate) struct Layout {
     pub nullable_levels: u16,
 }
 
-/// Returns the field `nullable_levels` of at most [`limits::LEVELS`] levels.
+/// Returns the field `nullable_levels` for at most [`limits::LEVELS`] levels.
 pub(super) fn nullable_levels(levels: &[ListLevel]) -> u16 {
     levels.iter().rev().fold(0, |bits, level| bits << 1 | u16::from(level.nullable))
 }
@@ -362,13 +368,13 @@ impl Layout {
         if self.is_nested() { "item" } else { "sample" }
     }
 
-    /// Returns the size of a null sample in the values, in bytes (R-4.8): zeros fill a fixed shape;
-    /// a ragged shape or a list takes nothing.
+    /// Returns the size of a null sample in the values, in bytes (R-4.8). A fixed sample is filled
+    /// with zeros; a ragged sample or a list takes no bytes.
     pub(crate) fn null_value_bytes(&self) -> usize {
         if self.has_shape() { 0 } else { self.inner_bytes }
     }
 
-    /// Returns the size of a null sample in the shape, in bytes. A list has only its end there.
+    /// Returns the size of a null sample in the shape, in bytes. A list stores only its end there.
     pub(crate) fn null_shape_bytes(&self) -> usize {
         if self.is_nested() { 4 } else { self.shape_bytes() }
     }
@@ -378,7 +384,7 @@ impl Layout {
         self.is_ragged() || self.is_nested()
     }
 
-    /// Returns whether entries of a level may be null. Level 0 is the samples.
+    /// Returns whether entries of a level may be null. The entries of level 0 are the samples.
     pub(crate) fn may_be_null(&self, level: usize) -> bool {
         match level.checked_sub(1) {
             Some(bit) => self.nullable_levels >> bit & 1 == 1, // there are at most 16 levels
@@ -386,7 +392,8 @@ impl Layout {
         }
     }
 
-    /// Returns the maximum number of items in a chunk: R-4.12 bounds items that take no bytes.
+    /// Returns the maximum number of items in a chunk. R-4.12 limits the number of items that take
+    /// no bytes.
     pub(crate) fn max_items(&self) -> usize {
         let is_bounded = self.is_nested() && self.varying == 0 && self.inner_bytes == 0;
         if is_bounded { usize::try_from(limits::EMPTY_ITEMS).unwrap_or(usize::MAX) } else { usize::MAX }
@@ -401,8 +408,8 @@ impl Layout {
         self.varying > 0
     }
 
-    /// Returns the decoded size of one item in the shape part, in bytes: its end, and the extents
-    /// if several vary.
+    /// Returns the decoded size of one item in the shape part, in bytes. The shape part has the
+    /// item's end and, if several extents vary, the extents.
     pub(crate) fn shape_bytes(&self) -> usize {
         match self.varying {
             0 => 0,

@@ -1,11 +1,12 @@
-//! Chapter 3.2: the schema of a file, and its bytes.
+//! Chapter 3.2: the schema of a file, and the schema block that encodes it.
 //!
-//! [`parse`] accepts exactly what [`to_bytes`] can write. Both run the same checks of limits and of
-//! the rules of chapter 3, so a writer cannot make a file that readers refuse. The same mistake is
-//! reported differently: as a bad argument or an exceeded limit when a caller makes it, and as
-//! damage, with the number of the rule, when it is found in a file.
+//! [`parse`] accepts exactly the schema blocks that [`to_bytes`] can write. Both check the same
+//! limits and the same rules of chapter 3, so a writer cannot make a file that readers refuse. They
+//! report the same mistake differently. A mistake of the caller is a bad argument or an exceeded
+//! limit. A mistake in a file is damage, and the error has the number of the rule.
 //!
-//! Counts in a file are not trusted: memory is bounded by the number of bytes left to parse.
+//! Counts in a file are not trusted: the number of bytes left to parse limits how much memory is
+//! allocated.
 
 use super::schema::{CastSource, CastSpec, ColumnSchema, Extent, ListLevel, Metadata, Shape, nullable_levels};
 use crate::bytes::le::{Fields, structure};
@@ -43,12 +44,12 @@ structure! {
 
 const NULLABLE: u8 = 1;
 const CAST: u8 = 2;
-/// The source dtype of a cast of decimals.
+/// The source dtype of a cast from decimals.
 const DECIMAL: u8 = 0;
 const NESTED: u8 = 4;
 const VARYING: u32 = u32::MAX;
 const TO_NEAREST_EVEN: u8 = 1;
-/// The minimum length of a column record: without name, extents and metadata.
+/// The minimum length of a column record, in bytes: the record has no name, extents or metadata.
 const MIN_COLUMN_BYTES: usize = 12;
 
 /// The columns and metadata of a file.
@@ -76,21 +77,22 @@ impl Schema {
         self.columns.iter().position(|column| column.name == name)
     }
 
-    /// Returns the column `name` and its index. If there is none, the error suggests the most
-    /// similar name.
+    /// Returns the column `name` and its index. If there is no such column, the error suggests the
+    /// most similar name.
     pub fn find_column(&self, name: &str) -> Result<(usize, &ColumnSchema)> {
         let found = self.columns.iter().enumerate().find(|(_, column)| column.name == name);
         found.ok_or_else(|| Error::unknown_column(name, self.columns.iter().map(|column| column.name.as_str())))
     }
 
-    /// Checks that a file can have this schema: names, types, shapes, metadata, and all limits of
-    /// the format. Cost: linear in the length of its strings.
+    /// Checks that a file can have this schema: its names, types, shapes and metadata, and all
+    /// limits of the format. Cost: linear in the total length of the names and the metadata.
     pub fn check(&self) -> Result<()> {
         to_bytes(self).map(drop)
     }
 }
 
-/// Returns the schema block of a schema. Fails if the schema breaks chapter 3 or 8.
+/// Returns the schema block of a schema. Fails if the schema breaks a rule of chapter 3 or a limit
+/// of chapter 8.
 pub(crate) fn to_bytes(schema: &Schema) -> Result<Vec<u8>> {
     let mut out = Vec::new();
     put_length(&mut out, schema.columns.len(), limits::COLUMNS, "columns")?;
@@ -101,7 +103,7 @@ pub(crate) fn to_bytes(schema: &Schema) -> Result<Vec<u8>> {
     check(schema).map_err(as_argument)?;
     let limit = limits::SCHEMA_BYTES;
     if u32::try_from(out.len()).map_or(true, |bytes| bytes > limit) {
-        let message = format!("the schema takes {} bytes; the format allows {limit}", out.len());
+        let message = format!("the schema takes {} bytes, but the format allows at most {limit}", out.len());
         return Err(Error::over_limit(message));
     }
     Ok(out)
@@ -118,15 +120,15 @@ fn as_argument(error: Error) -> Error {
 
 fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     put_text(out, &column.name, limits::NAME_BYTES, "column name")?;
-    column.layout()?; // before `check`, which would report a limit as damage
-    column.check_known()?; // the rules for its elements are unknown
+    column.layout()?; // before `check`, which would report an exceeded limit as a bad argument
+    column.check_known()?; // the rules for the elements of an unknown type are unknown
     let nullable = if column.nullable { NULLABLE } else { 0 };
     let cast = if column.cast.is_some() { CAST } else { 0 };
     let nested = if column.levels.is_empty() { 0 } else { NESTED };
     let rank = u8::try_from(column.shape.rank())
         .ok()
         .filter(|&rank| usize::from(rank) <= limits::RANK)
-        .ok_or_else(|| over("dimensions of a sample", column.shape.rank(), limits::RANK))?;
+        .ok_or_else(|| over("dimensions in a shape", column.shape.rank(), limits::RANK))?;
     let mut record = [0; column_record::SIZE];
     column_record::DTYPE.put(&mut record, column.dtype.code());
     column_record::COLUMN_FLAGS.put(&mut record, nullable | cast | nested);
@@ -136,7 +138,7 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     out.extend(record);
     for extent in column.shape.extents() {
         let extent = match *extent {
-            Extent::Fixed(VARYING) => return Err(Error::over_limit("an extent is 2^32 - 1, over the limit")),
+            Extent::Fixed(VARYING) => return Err(Error::over_limit("an extent is 2^32 - 1, which exceeds the limit")),
             Extent::Fixed(extent) => extent,
             Extent::Varying => VARYING,
         };
@@ -169,7 +171,7 @@ fn put_metadata(out: &mut Vec<u8>, metadata: &Metadata) -> Result<()> {
 }
 
 fn put_text(out: &mut Vec<u8>, text: &str, limit: usize, what: &str) -> Result<()> {
-    put_length(out, text.len(), limit, &format!("bytes of a {what}"))?;
+    put_length(out, text.len(), limit, &format!("bytes in a {what}"))?;
     out.extend(text.as_bytes());
     Ok(())
 }
@@ -181,19 +183,19 @@ fn put_length(out: &mut Vec<u8>, length: usize, limit: usize, what: &str) -> Res
 }
 
 fn over(what: &str, found: usize, limit: usize) -> Error {
-    Error::over_limit(format!("{found} {what}; the format allows {limit}"))
+    Error::over_limit(format!("found {found} {what}, but the format allows at most {limit}"))
 }
 
-/// Parses and checks a schema block, except for the flags of the file header.
+/// Parses a schema block, and checks rules, except for the flags of the file header.
 pub(crate) fn parse(block: &[u8]) -> Result<Schema> {
     let fields = &mut Fields::new(block);
     let count = usize::try_from(fields.u32().ok_or_else(short)?).map_err(|_| short())?;
     if count > limits::COLUMNS {
-        let message = format!("{count} columns; the format allows {}", limits::COLUMNS);
+        let message = format!("the schema has {count} columns, but the format allows at most {}", limits::COLUMNS);
         return Err(Error::corrupt("R-3.6", message));
     }
     let metadata = metadata(fields)?;
-    // memory is bounded by the number of columns that the remaining bytes can describe
+    // allocate no more columns than the remaining bytes can describe
     let mut columns = memory::with_capacity(count.min(fields.remaining() / MIN_COLUMN_BYTES))?;
     for _ in 0..count {
         columns.push(column(fields)?);
@@ -214,7 +216,7 @@ fn short() -> Error {
 fn length(fields: &mut Fields, limit: usize) -> Result<usize> {
     let length = usize::try_from(fields.u32().ok_or_else(short)?).map_err(|_| short())?;
     if length > limit {
-        let message = format!("a length or count in the schema is {length}; the format allows at most {limit}");
+        let message = format!("a length or count in the schema is {length}, but the format allows at most {limit}");
         return Err(Error::corrupt("R-3.4", message));
     }
     Ok(length)
@@ -261,7 +263,7 @@ fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
         return Err(Error::corrupt("R-3.6", "reserved column flags are set"));
     }
     if usize::from(rank) > limits::RANK {
-        let message = format!("rank {rank}; the format allows {}", limits::RANK);
+        let message = format!("the shape has rank {rank}, but the format allows at most {}", limits::RANK);
         return Err(Error::corrupt("R-3.6", message));
     }
     let mut shape = Vec::with_capacity(usize::from(rank));
@@ -282,21 +284,22 @@ fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
     })
 }
 
-/// Returns the type of a column. An unknown type has the stated element bytes.
+/// Returns the type of a column. For an unknown type, the file states the size of an element.
 fn dtype_of(code: u8, element_bytes: u8) -> Result<DType> {
     let dtype = match DType::from_code(code) {
         Some(known) => known,
         None if code != 0 && matches!(element_bytes, 1 | 2 | 4 | 8) => DType::Unknown { code, element_bytes },
         None => {
             let message =
-                format!("dtype {code} has {element_bytes} bytes; dtypes start at 1, and have 1, 2, 4 or 8 bytes");
+                format!("dtype {code} has {element_bytes} bytes; expected dtype 1 or higher, with 1, 2, 4 or 8 bytes");
             return Err(Error::corrupt("R-3.5", message));
         }
     };
     if dtype.element_bytes() == usize::from(element_bytes) {
         return Ok(dtype);
     }
-    let message = format!("the schema states {element_bytes} bytes per element; {dtype} has {}", dtype.element_bytes());
+    let message =
+        format!("the schema states {element_bytes} bytes per element, but {dtype} has {}", dtype.element_bytes());
     Err(Error::corrupt("R-3.5", message))
 }
 
@@ -323,17 +326,17 @@ fn levels(fields: &mut Fields) -> Result<Vec<ListLevel>> {
     let count = usize::from(nesting_field::LEVELS.get(&field));
     let nullable = nesting_field::NULLABLE_LEVELS.get(&field);
     if count == 0 || count > limits::LEVELS {
-        let message = format!("{count} levels of lists; the format allows 1 to {}", limits::LEVELS);
+        let message = format!("the column has {count} levels of lists, but the format allows 1 to {}", limits::LEVELS);
         return Err(Error::corrupt("R-3.8", message));
     }
     if u32::from(nullable) >> count != 0 {
-        let message = format!("nullable_levels is {nullable:#x}, which has bits beyond the {count} levels of lists");
+        let message = format!("nullable_levels is {nullable:#x}, but the column has only {count} levels of lists");
         return Err(Error::corrupt("R-3.8", message));
     }
     Ok((0..count).map(|level| ListLevel { nullable: nullable >> level & 1 == 1 }).collect())
 }
 
-/// Checks the rules of chapter 3 that are not about the encoding in bytes.
+/// Checks the rules of chapter 3 that do not depend on how the schema is encoded.
 fn check(schema: &Schema) -> Result<()> {
     let mut names: Vec<(&str, usize)> = schema.columns.iter().map(|column| column.name.as_str()).zip(0..).collect();
     names.sort_unstable();
@@ -352,14 +355,14 @@ fn check(schema: &Schema) -> Result<()> {
 fn check_column(column: &ColumnSchema, new_name: bool) -> Result<()> {
     let is_control = |c: char| c.is_ascii_control();
     if column.name.is_empty() || column.name.contains(is_control) {
-        let message = "the column name is empty or has control characters";
+        let message = "the column name is empty or contains control characters";
         return Err(Error::corrupt("R-3.4", message));
     }
     if !new_name {
         return Err(Error::corrupt("R-3.4", "two columns have the same name"));
     }
     if column.dtype.is_string() && column.shape != Shape::ragged() {
-        let message = format!("a {} column must have shape [*], found {}", column.dtype, column.shape);
+        let message = format!("a {} column must have shape [*], but the schema states {}", column.dtype, column.shape);
         return Err(Error::corrupt("R-3.5", message));
     }
     column.layout().map_err(|error| Error::corrupt("R-3.6", error.message()))?;

@@ -1,9 +1,9 @@
 //! Input formats that a program adds to the built-in ones.
 //!
 //! An [`InputFormat`] recognizes its files, and a [`RecordSource`] reads them as Arrow record
-//! batches. From there, they take the same path as Parquet files: [`CustomRecords`] is one more
-//! [`Records`] behind an [`ArrowSource`]. So shapes, casts, several inputs and appends work for
-//! every format.
+//! batches. The batches are then handled like the batches of a Parquet file: [`CustomRecords`]
+//! implements [`Records`] for an [`ArrowSource`]. So shapes, casts, several inputs and appends work
+//! for every format.
 
 use super::arrow::records::{ArrowSource, RecordBatches, Records};
 use super::arrow::types::REFUSED;
@@ -19,11 +19,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A file format that a program adds to the built-in ones, see
+/// A file format that a program adds to the built-in ones; see
 /// [`ConvertOptions::formats`](super::ConvertOptions::formats).
 ///
-/// Files of the format get everything that a conversion does for Parquet files: columns, casts,
-/// shapes, several inputs, appends, progress, errors that name the file.
+/// A conversion supports files of the format in the same way as Parquet files: columns, casts,
+/// shapes, several inputs, appends, progress, and errors that name the file.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -33,7 +33,7 @@ use std::sync::Arc;
 /// use tensilo::{Error, Result};
 /// use std::io::Read;
 ///
-/// /// Files `*.u8`: a number in each byte.
+/// /// Files `*.u8`: each byte is a number.
 /// struct Bytes;
 ///
 /// impl InputFormat for Bytes {
@@ -82,18 +82,18 @@ pub trait InputFormat: Send + Sync {
 
     /// Opens a file. Returns `None` if it has another format.
     ///
-    /// Files of built-in formats are not offered here. Recognize a file by its first bytes rather
-    /// than by its name, because a pipe has no name.
+    /// This method is not called for files of the built-in formats. Recognize a file by its first
+    /// bytes rather than by its name, because a pipe has no name.
     fn open(&self, file: &FormatFile) -> Result<Option<Box<dyn RecordSource>>>;
 }
 
 /// The content of a file of an [`InputFormat`]: record batches that can be read repeatedly, each
 /// time from the start.
 ///
-/// Errors need no path: the conversion adds it. Panics become errors.
+/// Errors need not name the path, because the conversion adds it. Panics become errors.
 pub trait RecordSource: Send + Sync {
     /// Returns the schema, which does not change. [The module](super#arrow-types-and-tensilo-types)
-    /// says how types become columns. [`mark_dtype`] declares types that Arrow lacks, and
+    /// says how types become columns. [`mark_dtype`] declares types that Arrow does not have, and
     /// [`refused_field`] marks values that cannot be stored.
     fn schema(&self) -> SchemaRef;
 
@@ -108,21 +108,22 @@ pub trait RecordSource: Send + Sync {
         TypeOrigin::Declared
     }
 
-    /// Starts a pass over these fields of the schema only, given in ascending order. A conversion
-    /// makes one or two passes. A batch should take at most a few MiB, or have one row. If `fields`
-    /// is empty, batches have only a row count (`RecordBatchOptions::with_row_count` of Arrow).
+    /// Starts a pass that reads only these fields of the schema. `fields` are in ascending order. A
+    /// conversion makes one or two passes. A batch should take at most a few MiB, unless it has
+    /// only one row. If `fields` is empty, batches have only a row count
+    /// (`RecordBatchOptions::with_row_count` of Arrow).
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>>;
 
     /// Returns whether the tensilo file stores the schema, so that an export restores its types
-    /// (default: no). Useful if the data itself is defined in Arrow types, rather than only read as
-    /// such.
+    /// (default: no). This is useful if the data itself is defined in Arrow types. It is not useful
+    /// if the data is only read as Arrow types.
     fn preserves_schema(&self) -> bool {
         false
     }
 }
 
-/// Marks a field whose elements hold the bits of a type that Arrow lacks: `UInt16` for bf16,
-/// `UInt8` for a [small](DType::is_small) number, and `Float32` for complex numbers, whose
+/// Marks a field whose elements hold the bits of a type that Arrow does not have: `UInt16` for
+/// bf16, `UInt8` for a [small](DType::is_small) number, and `Float32` for complex numbers, whose
 /// innermost dimension is a list of two. The field can also be the item of lists. A mark that does
 /// not fit the field's type is ignored.
 pub fn mark_dtype(field: Field, dtype: DType) -> Field {
@@ -131,9 +132,9 @@ pub fn mark_dtype(field: Field, dtype: DType) -> Field {
     field.with_metadata(metadata)
 }
 
-/// Returns a field whose values cannot be stored, for `reason`. A conversion that skips the column
-/// succeeds; any other fails with the reason, and advises to skip it. The field is never requested
-/// from [`RecordSource::record_batches`].
+/// Returns a field whose values cannot be stored. `reason` says why. A conversion that skips the
+/// column succeeds. Any other conversion fails, and the error states the reason and advises to skip
+/// the column. The field is never requested from [`RecordSource::record_batches`].
 pub fn refused_field(name: &str, reason: &str) -> Field {
     // no supported column maps to a union
     let none = DataType::Union(UnionFields::empty(), UnionMode::Sparse);
@@ -142,8 +143,8 @@ pub fn refused_field(name: &str, reason: &str) -> Field {
 
 /// A file that an [`InputFormat`] reads. Clones refer to the same file.
 ///
-/// A pipe has already been copied to a temporary file. If the file changes while it is read, the
-/// conversion fails.
+/// If the input is a pipe, it has already been copied to a temporary file. If the file changes
+/// while it is read, the conversion fails.
 #[derive(Clone)]
 pub struct FormatFile {
     file: Arc<InputFile>,
@@ -167,7 +168,7 @@ impl FormatFile {
     }
 
     /// Opens another file that belongs to this one, such as the data file of an index. The
-    /// conversion watches it for changes, too.
+    /// conversion also watches that file for changes.
     pub fn companion(&self, path: &Path) -> Result<Self> {
         let file = Arc::new(InputFile::open(path, &self.store)?);
         self.file.add_companion(Arc::clone(&file));

@@ -2,15 +2,15 @@
 //!
 //! - [`convert`] writes all inputs to one file.
 //! - [`append()`] appends inputs to an existing file.
-//! - `write_batches` and `write_reader` (feature `arrow`) take record batches, from the program
-//!   itself or through Arrow's C data interface. The module `arrow` re-exports the Arrow types in
-//!   these signatures.
+//! - `write_batches` and `write_reader` (feature `arrow`) write record batches. These come from the
+//!   program itself or through Arrow's C data interface. The module `arrow` re-exports the Arrow
+//!   types in these signatures.
 //!
-//! A schema often leaves open what a tensilo file must state: the extents of lists, whether a
-//! struct is ever null, the unit of INT96 timestamps. So a conversion makes two passes. The first
-//! reads only the columns in question, and mostly just their offsets and validity. The second reads
-//! and writes all values. Both need bounded memory. If the schema states everything, there is no
-//! first pass.
+//! A schema often does not state everything that a tensilo file must state: the extents of lists,
+//! whether a struct is ever null, the unit of INT96 timestamps. So a conversion makes two passes.
+//! The first pass reads only the columns in question, and mostly just their offsets and validity.
+//! The second pass reads and writes all values. Both passes need bounded memory. If the schema
+//! states everything, there is no first pass.
 //!
 //! # Inputs
 //!
@@ -19,48 +19,50 @@
 //! - A Parquet file (feature `parquet`), an Arrow IPC file or stream (feature `arrow`), or a
 //!   tensilo file, recognized by its first bytes.
 //! - A file of a format that the program adds (`ConvertOptions::formats`, feature `arrow`).
-//! - A pipe with any of these, or standard input, written `-` ([`ConvertOptions::dash_is_stdin`]).
-//!   It is first copied to an unnamed temporary file, so [`std::env::temp_dir`] needs space for it.
+//! - A pipe that carries any of these, or standard input, which is named `-`
+//!   ([`ConvertOptions::dash_is_stdin`]). It is first copied to an unnamed temporary file, so
+//!   [`std::env::temp_dir`] needs space for it.
 //! - A folder. It is searched recursively for all `*.parquet` files, or all `*.arrow` and
 //!   `*.feather` files. A mix of both is refused. If it has neither, all `*.tsl` files are read.
 //!   The order is the byte order of paths, compared component by component. Names that start with
-//!   `.` or `_` are skipped, except folders `key=value`. Each folder is searched once, even if
-//!   several symbolic links lead to it.
+//!   `.` or `_` are skipped, except for folders named `key=value`. Each folder is searched once,
+//!   even if several symbolic links lead to it.
 //! - A folder saved by the Python library `datasets`. Its shards are read in the order of
 //!   `state.json`.
 //! - A pattern such as `shards/*/part-?.parquet`, as in a shell. `**` matches any folders, and a
 //!   folder that matches is searched. A name that is not UTF-8 matches in its displayed form.
-//! - An address in a store that the program adds ([`ConvertOptions::store`]): one of these files, a
-//!   prefix, which is searched like a folder, or a pattern.
+//! - An address in a store that the program adds ([`ConvertOptions::store`]). It can be the address
+//!   of one of these files, a prefix (which is searched like a folder), or a pattern.
 //!
-//! A folder, prefix or pattern must not contain a table of another library (Delta, Iceberg, Hudi,
+//! A folder, prefix or pattern must not lead to a table of another library (Delta, Iceberg, Hudi,
 //! Lance, Zarr), because only the table's log says which rows are valid. A single file of such a
-//! table can be named explicitly. In a folder or pattern, named pipes, sockets and devices with the
-//! name of a data file are refused, too, because opening a pipe without a writer blocks forever.
+//! table can be named explicitly. A named pipe, socket or device with the name of a data file is
+//! also refused if it is found through a folder or a pattern, because opening a pipe without a
+//! writer blocks forever.
 //!
-//! All inputs must have the same columns, in any order. The output has the order of the first
-//! input. If columns differ, the error lists all differences. Small differences are allowed:
+//! All inputs must have the same columns, in any order. The columns of the output have the order of
+//! the first input. If columns differ, the error lists all differences. Small differences are
+//! allowed:
 //!
 //! - In Parquet and Arrow files, a column of type null takes the type that it has in another input,
 //!   and a nullable column may be missing. Its samples are null.
-//! - For formats that do not declare types, types are inferred across all inputs, just as within
-//!   one file (`TypeOrigin`). New columns are appended in order of first appearance.
-//! - An input without samples adds no samples, and its columns do not matter, unless it is a
-//!   tensilo file.
+//! - For formats that do not declare types, types are inferred from all inputs together, as if they
+//!   were one file (`TypeOrigin`). New columns are appended in order of first appearance.
+//! - The columns of an input without samples do not matter, unless it is a tensilo file.
 //!
 //! # Folders as columns
 //!
-//! Folders named `key=value` become columns, as in Hive: every such folder in the path of a file,
-//! both in the path that the caller writes and below it. A file given by its own path has the same
-//! columns as when its folder is given.
+//! Folders named `key=value` become columns, as in Hive. This applies to every such folder in the
+//! path of a file, both in the path that the caller gives and below it. So a file has the same
+//! columns whether the caller gives the path of the file or the path of its folder.
 //!
 //! - A column is `i64` if all its values, in all inputs, are canonical decimal integers of 64 bits,
 //!   and `utf8` otherwise.
 //! - Keys and values are percent-decoded. `__HIVE_DEFAULT_PARTITION__` is a null.
-//! - If the file itself has a column of this name, that column is used. It must have the folder's
-//!   value in every row.
+//! - If the file itself has a column of the same name, that column is used. It must have the
+//!   folder's value in every row.
 //! - Folder columns follow the columns of the file. They can be skipped, rounded or appended like
-//!   any others.
+//!   any other columns.
 //!
 //! # Tensilo files as inputs
 //!
@@ -69,13 +71,13 @@
 //!
 //! - Types, shapes, nulls and metadata are preserved. A varying shape is not examined again, unless
 //!   [`ConvertOptions::shapes`] declares it.
-//! - Rounded values are copied unchanged, together with the recorded rounding errors, which are
-//!   combined if there are several inputs. Rounding them again is refused. They cannot be appended
-//!   to a file, because that would need the original values.
+//! - Rounded values are copied unchanged, together with the recorded rounding errors. If there are
+//!   several inputs, these errors are combined. Rounding the values again is refused. They cannot
+//!   be appended to a file, because that would require the original values.
 //! - With the same [`WriterOptions::file_id`](crate::WriterOptions::file_id), the output has the
 //!   same bytes as a conversion of the original input with the same options. By default, the id
 //!   depends on the ids and contents of the inputs.
-//! - Either all inputs are tensilo files, or none.
+//! - Either all inputs are tensilo files, or none is.
 //!
 //! # Inputs that change
 //!
@@ -85,83 +87,85 @@
 //! was changed less than 20 ms before it is opened (2 s on file systems that count seconds), the
 //! conversion waits until the tick is over.
 //!
-//! [`default_open_files`](crate::source::default_open_files) inputs stay open: half of the
-//! process's limit of open files, and at most 256. The others are closed after their schema has
-//! been read, and reopened for each pass. If one of them is replaced before a pass, the conversion
-//! fails.
+//! [`default_open_files`](crate::source::default_open_files) inputs stay open. This number is half
+//! of the process's limit on open files, and at most 256. All further inputs are closed after their
+//! schema has been read, and reopened for each pass. If a closed input is replaced before a pass,
+//! the conversion fails.
 //!
 //! # Arrow types and tensilo types
 //!
 //! | Arrow | tensilo |
 //! |---|---|
-//! | integers, floats (f16 too), bool | a scalar column of that type |
-//! | utf8, binary (large, view, dictionary-encoded too) | `utf8`, `bytes` |
-//! | integers of 128 bits (polars) | `bytes`, as fixed-size binary of 16 |
+//! | integers, floats (including f16), bool | a scalar column of that type |
+//! | utf8, binary (including large, view and dictionary-encoded) | `utf8`, `bytes` |
+//! | integers of 128 bits (polars) | `bytes`, like fixed-size binary of 16 bytes |
 //! | fixed-size binary | `bytes`, metadata `arrow.type` = `fixed_size_binary[16]` |
 //! | date, time, timestamp, duration | `i64`, metadata `arrow.type` such as `timestamp[us, UTC]` |
 //! | decimal of at most 9 or 18 digits | `i32` or `i64`: the unscaled value |
-//! | decimal of at most 38 or 76 digits | 16 or 32 bytes (`u8`): the same, little-endian |
+//! | decimal of at most 38 or 76 digits | 16 or 32 `u8`: the unscaled value, little-endian |
 //! | month interval | `i32` |
 //! | day-time interval | 2 `i32`: days, milliseconds |
 //! | month-day-nano interval | 3 `i64`: months, days, nanoseconds |
-//! | interval of Parquet, without an Arrow schema | the same |
+//! | interval of Parquet, without an Arrow schema | 3 `i64`: months, days, nanoseconds |
 //! | null | `bool`, all samples null |
 //! | INT96 timestamps of Parquet | `i64`, `timestamp[ns]`, or `timestamp[us]` beyond its range |
 //! | lists of numbers, nested to any depth | a tensor, or a nested column (see below) |
 //! | lists of text, binary or structs; maps | nested columns, one for each field of a struct |
 //! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
-//! | struct | its fields, named `struct.field`; a null struct makes all of them null, see below |
-//! | dictionary- or run-end-encoded | the type of the decoded values, structs too |
+//! | struct | its fields, named `struct.field`; if it is null, so are all its fields (see below) |
+//! | dictionary- or run-end-encoded | the type of the decoded values, including structs |
 //! | union | refused; skip the column |
-//! | `UInt8`, or pairs of `Float32`, marked by an export | small and complex numbers, see below |
+//! | `UInt8`, or pairs of `Float32`, marked by an export | small and complex numbers (see below) |
 //!
-//! Decimals, intervals and nulls have the metadata `arrow.type`, too: `decimal128[10, 2]`,
+//! Decimals, intervals and nulls also have the metadata `arrow.type`: `decimal128[10, 2]`,
 //! `month_interval`, `day_time_interval`, `month_day_nano_interval`, `null`. The number of digits
-//! is the declared precision, whatever the width in Arrow. If an element is several values, these
-//! form an additional, innermost dimension. Decimals are stored in two's complement. A decimal that
-//! does not fit its storage is refused.
+//! is the declared precision, regardless of the width in Arrow. If an element consists of several
+//! values, they form an additional, innermost dimension. Decimals are stored in two's complement. A
+//! decimal that does not fit its storage is refused.
 //!
-//! Arrow lacks numbers of 4 to 8 bits and complex numbers. An export writes the former as `UInt8`
-//! and the latter as `Float32` with an innermost dimension of 2. It marks the field with the
-//! metadata `tensilo.dtype`, which names the type. An import restores the type of a marked field,
-//! see [`mark_dtype`]. bf16 is exported as `Float32`.
+//! Arrow has no type for [small](crate::DType::is_small) numbers (of 4 to 8 bits) or for complex
+//! numbers. An export writes small numbers as `UInt8`, and complex numbers as `Float32` with an
+//! innermost dimension of 2. It marks the field with the metadata `tensilo.dtype`, which names the
+//! type. An import restores the type of a marked field; see [`mark_dtype`]. bf16 is exported as
+//! `Float32`.
 //!
 //! The first pass finds the shapes of list columns. A dimension is *fixed* if it has the same
 //! extent in every sample that is not null. Otherwise, or if no sample states an extent, it is
 //! *varying*. An empty list says nothing about the dimensions inside it. [`ConvertOptions::shapes`]
-//! declares shapes instead. The metadata records the shapes found, see [`InferredShape`].
+//! declares shapes instead. The metadata records the shapes that were found; see [`InferredShape`].
 //!
-//! Sibling lists of different lengths do not form a tensor, and neither do lists with a null
-//! inside. If any sample of any input has such lists, outer dimensions of the column become lists
-//! (see [`nested`](crate::nested)): as few as possible, so that every item is a tensor. Declaring a
-//! shape with fewer dimensions than the type has the same effect. `write_reader`, which has no
-//! first pass, refuses such samples unless a shape with fewer dimensions is declared.
+//! Sibling lists of different lengths, and lists with a null inside, do not form a tensor. If any
+//! sample of any input has such lists, outer dimensions of the column become levels of lists (see
+//! [`nested`](crate::nested)): as few as possible, but enough to make every item a tensor.
+//! Declaring a shape with fewer dimensions than the type has the same effect. `write_reader`, which
+//! has no first pass, refuses such samples unless a shape with fewer dimensions is declared.
 //!
 //! No value changes, unless a cast or [`ConvertOptions::null_elements`] requests it: values that do
-//! not fit are refused. INT96 timestamps get the same unit in all inputs. It is the first of the
-//! following that represents every value exactly: the unit of an embedded Arrow schema,
-//! nanoseconds, microseconds.
+//! not fit are refused. INT96 timestamps get the same unit in all inputs: the unit of an embedded
+//! Arrow schema, nanoseconds, or microseconds. The first of these units that represents every value
+//! exactly is used.
 //!
-//! A column is nullable if its field or an enclosing struct is. A null list is a null sample, and
-//! an empty list is an extent of 0. A column with null elements becomes lists of elements, unless
-//! [`ConvertOptions::null_elements`] says what to store instead.
+//! A column is nullable if its field or an enclosing struct is nullable. A null list is a null
+//! sample, and an empty list is an extent of 0. A column with null elements becomes lists of
+//! elements, unless [`ConvertOptions::null_elements`] says what to store instead.
 //!
 //! # Structs
 //!
-//! Each column of a struct's field has its path as metadata, from which an export rebuilds the
-//! struct. If any value of a struct is null, the struct has a column of its own name for its nulls:
-//! [`ColumnSchema::is_struct_nulls`](crate::ColumnSchema::is_struct_nulls). It precedes the first
-//! field, and is written if any field of the struct is.
+//! Every field of a struct becomes a column. The metadata of the column has the path of the field,
+//! and an export uses the paths to rebuild the struct. If any value of a struct is null, an
+//! additional column with the name of the struct stores its nulls; see
+//! [`ColumnSchema::is_struct_nulls`](crate::ColumnSchema::is_struct_nulls). This column precedes
+//! the first field of the struct, and is written if any field of the struct is written.
 //!
-//! - A first pass over the nullable structs finds out which have nulls in any input. It stops as
-//!   soon as it has found a null in each. [`convert`] skips this pass if the statistics of a
-//!   Parquet file, or the null counts of an Arrow file, say that some field of the struct is never
-//!   null. If the statistics turn out to be wrong, it starts over with that pass; [`convert_into`]
-//!   fails instead. `write_reader`, which has no first pass, writes the column for every nullable
-//!   struct.
-//! - A struct without fields always has its column.
-//! - If inputs differ in whether a column is a field of a struct (`a.b` may also be a name), the
-//!   file treats it as a plain column.
+//! - A first pass over the nullable structs finds out which of them have nulls in any input. It
+//!   stops as soon as it has found a null in each struct. [`convert`] skips this pass if the
+//!   statistics of a Parquet file, or the null counts of an Arrow file, say that some field of the
+//!   struct is never null. If the statistics turn out to be wrong, [`convert`] starts over and
+//!   makes that pass; [`convert_into`] fails instead. `write_reader`, which has no first pass,
+//!   writes the column for every nullable struct.
+//! - A struct without fields always has this column.
+//! - Inputs can differ in whether a column is a field of a struct, because `a.b` can also be a
+//!   plain name. In that case, the file has a plain column.
 //! - [`append()`] refuses a null struct if the file has no column for its nulls.
 //!
 //! # Metadata
@@ -169,49 +173,51 @@
 //! The metadata of a field becomes the metadata of its column, and the metadata of the first
 //! input's schema becomes the metadata of the file, with these exceptions:
 //!
-//! - `PARQUET:field_id` is omitted: it describes the layout of the source.
+//! - `PARQUET:field_id` is omitted, because it describes the layout of the source.
 //! - If fields of a struct or of the schema share the name `a`, later ones are renamed `a#2` and so
 //!   on. A top-level field without a name becomes `#1`. A column `a.b` is renamed in the same way
 //!   if a struct `a` has a field `b`. An export restores the original names.
-//! - Logical types of Parquet for which Arrow has an extension type (JSON, UUID, VARIANT) become
-//!   that type. `ARROW:schema` holds the others (ENUM, BSON, GEOMETRY, GEOGRAPHY), and an export to
-//!   Parquet writes all of them again.
+//! - A logical type of Parquet for which Arrow has an extension type (JSON, UUID, VARIANT) becomes
+//!   that extension type. `ARROW:schema` holds the other logical types (ENUM, BSON, GEOMETRY,
+//!   GEOGRAPHY). An export to Parquet writes all logical types again.
 //! - `ARROW:schema` holds the schema of an Arrow or Parquet source in the form that Parquet files
 //!   use: the base64 of an IPC message. It has only the fields whose columns are in the file, with
 //!   the first values of dictionaries in their metadata, and without the metadata of the schema. It
-//!   is absent if the columns imply the same fields. Above 8 MiB, dictionary values are dropped
-//!   first, and then fields, longest first.
-//! - In nested columns, the metadata of the outermost list come first, followed by the metadata of
-//!   the members. The fields of a struct have only their own.
+//!   is absent if the columns imply the same fields. If it exceeds 8 MiB, dictionary values are
+//!   dropped first, and then fields, longest first.
+//! - In a nested column, the metadata of the outermost list takes precedence over the metadata of
+//!   the members. The fields of a struct have only their own metadata.
 //! - Tensor extensions are omitted, because the shape gives the same information. Dimension names
 //!   are stored under `arrow.dim_names`.
 //! - Entries that exceed a limit of the format are omitted. If all entries together exceed 16 MiB,
-//!   the longest are omitted first. Entries that are not UTF-8 are omitted, too.
-//!   `import.dropped_metadata` lists the omitted keys, see [`dropped_metadata`]; an entry of that
-//!   name in the source is omitted.
-//! - `tensilo.unconfirmed` of a column lists samples by number. If a conversion renumbers samples,
-//!   because the input is not the first or there are several outputs, the entry covers all samples.
+//!   the longest are omitted first. Entries that are not UTF-8 are also omitted. The entry
+//!   `import.dropped_metadata` lists the omitted keys; see [`dropped_metadata`]. If the source has
+//!   an entry of that name, it is omitted.
+//! - The entry `tensilo.unconfirmed` of a column lists samples by number. A conversion renumbers
+//!   samples if their input is not the first or if there are several outputs. In that case, the
+//!   entry covers all samples.
 //! - `import.shape` records the shape that was found. An export omits it.
 //!
 //! # Memory and threads
 //!
-//! A Parquet file is decoded about 2 MiB at a time, whatever the size of its row groups. The number
-//! of rows is estimated from previous rows. If row sizes vary widely, a batch can reach 16 MiB. An
-//! Arrow file or stream is decoded one record batch at a time, and a tensilo file about 2 MiB at a
-//! time.
+//! A Parquet file is decoded about 2 MiB at a time, regardless of the size of its row groups. The
+//! number of rows is estimated from previous rows. If row sizes vary widely, a batch can reach
+//! 16 MiB. An Arrow file or stream is decoded one record batch at a time, and a tensilo file about
+//! 2 MiB at a time.
 //!
-//! With more than one thread ([`WriterOptions::threads`](crate::WriterOptions::threads)), the same
-//! number of additional threads, at most 8, read the row groups of a Parquet file while the others
-//! encode. Other inputs are read by one thread. Per row group, at most about 6 MiB of batches, or
-//! one larger batch, wait for the encoders. The number of row groups with waiting batches exceeds
-//! the number of reading threads by at most one. The bytes written do not depend on the number of
+//! If a conversion has more than one thread
+//! ([`WriterOptions::threads`](crate::WriterOptions::threads)), the same number of additional
+//! threads, at most 8, read the row groups of a Parquet file while the other threads encode. All
+//! other inputs are read by one thread. Per row group, at most about 6 MiB of batches, or one
+//! larger batch, wait for the encoders. The number of row groups with waiting batches exceeds the
+//! number of reading threads by at most one. The bytes written do not depend on the number of
 //! threads.
 //!
 //! # Malformed input
 //!
-//! A malformed input gives an error that names the file, and nothing appears at the destination.
-//! Checksums of Parquet pages are verified where the file has them. The lengths that pages and
-//! messages declare are compared with the bytes present. A Brotli page can nevertheless expand
+//! A malformed input causes an error that names the file, and nothing appears at the destination.
+//! If a Parquet file has checksums of its pages, they are verified. The lengths that pages and
+//! messages declare are checked against the size of the file. A Brotli page can nevertheless expand
 //! beyond its declared length. If a decoder panics, the process's panic hook runs, and the panic
 //! becomes an error.
 

@@ -39,8 +39,9 @@ macro_rules! input_setters {
 
         #[doc = $writer]
         ///
-        /// With more than one [thread](WriterOptions::threads), the same number of additional
-        /// threads read, at most 8 and at most one for each row group of a Parquet file.
+        /// If there is more than one [thread](WriterOptions::threads), the same number of
+        /// additional threads read the inputs: at most 8, and at most one for each row group of a
+        /// Parquet file.
         pub fn writer(mut self, options: WriterOptions) -> Self {
             self.input.writer = options;
             self
@@ -69,7 +70,7 @@ macro_rules! input_setters {
     };
 }
 
-/// The options of a conversion, see [`convert`](super::convert).
+/// The options of a conversion; see [`convert`](super::convert).
 ///
 /// Columns are named as in the output, before [`renames`](Self::renames). The name of a struct
 /// selects all columns in it, except in [`casts`](Self::casts) and [`shapes`](Self::shapes), which
@@ -89,8 +90,9 @@ pub struct ConvertOptions {
 }
 
 impl ConvertOptions {
-    /// Returns the defaults: all columns, nothing rounded, shapes found in the inputs, null
-    /// elements kept, the defaults of [`WriterOptions`], existing files not replaced.
+    /// Returns the default options. All columns are converted, no value is rounded, shapes are
+    /// found in the inputs, null elements are kept, and existing files are not replaced. The writer
+    /// has the defaults of [`WriterOptions`].
     pub fn new() -> Self {
         Self::default()
     }
@@ -103,10 +105,10 @@ impl ConvertOptions {
     }
 
     /// Sets the columns of numbers or decimals that are cast to another numeric type (default:
-    /// none). Casts to floats round to nearest, ties to even, and the file records the errors.
-    /// Casts to integers are exact: a value that is fractional or out of range is an error. Dates,
-    /// times, timestamps, durations and intervals become the counts that they are stored as. A
-    /// column that already has the type stays unchanged.
+    /// none). Casts to floats round to nearest, ties to even, and the file records the rounding
+    /// errors. Casts to integers are exact: a value that is fractional or out of range is an error.
+    /// Dates, times, timestamps, durations and intervals are cast from the numbers that are stored
+    /// for them. A column that already has the type stays unchanged.
     pub fn casts(mut self, casts: impl IntoIterator<Item = (impl Into<String>, DType)>) -> Self {
         self.casts = casts.into_iter().map(|(column, dtype)| (column.into(), dtype)).collect();
         self
@@ -125,7 +127,7 @@ impl ConvertOptions {
         self
     }
 
-    /// Declares the shapes of list columns (default: none, shapes are found in the inputs). A
+    /// Declares the shapes of list columns (default: none; shapes are found in the inputs). A
     /// sample of a different shape is an error.
     pub fn shapes(mut self, shapes: impl IntoIterator<Item = (impl Into<String>, Shape)>) -> Self {
         self.shapes = shapes.into_iter().map(|(column, shape)| (column.into(), shape)).collect();
@@ -140,9 +142,10 @@ impl ConvertOptions {
     }
 
     /// Sets whether the null statistics of inputs are ignored (default: no). If so, a first pass
-    /// examines every struct and list whose type allows nulls. [`convert`](super::convert) and
-    /// [`convert_with`](super::convert_with) start over with this option if they meet a null that
-    /// the statistics deny; [`convert_into`](super::convert_into) cannot start over.
+    /// examines every struct and list whose type allows nulls. If [`convert`](super::convert) or
+    /// [`convert_with`](super::convert_with) finds a null that contradicts the statistics, it
+    /// starts over with this option. [`convert_into`](super::convert_into) cannot start over, and
+    /// fails.
     pub fn ignore_statistics(mut self, ignore: bool) -> Self {
         self.ignore_statistics = ignore;
         self
@@ -159,7 +162,7 @@ impl ConvertOptions {
     );
 }
 
-/// The options of an append, see [`append`](fn@super::append).
+/// The options of an append; see [`append`](fn@super::append).
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct AppendOptions {
@@ -168,20 +171,20 @@ pub struct AppendOptions {
 }
 
 impl AppendOptions {
-    /// Returns the defaults: additional columns and null elements are refused, and the defaults of
-    /// [`WriterOptions`].
+    /// Returns the default options. Additional columns and null elements are refused. The writer
+    /// has the defaults of [`WriterOptions`].
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets whether input columns that the file does not have are skipped (default: no, they are an
-    /// error).
+    /// Sets whether input columns that the file does not have are skipped (default: no; such a
+    /// column is an error).
     pub fn skip_extra_columns(mut self, skip_extra_columns: bool) -> Self {
         self.skip_extra_columns = skip_extra_columns;
         self
     }
 
-    input_setters!("Sets the options of the writer, see [`Writer::append`](crate::Writer::append).");
+    input_setters!("Sets the options of the writer; see [`Writer::append`](crate::Writer::append).");
 }
 
 /// The progress of a conversion.
@@ -219,7 +222,7 @@ pub trait ShardFiles {
     fn finished(&mut self, file: Summary<Self::Sink>) -> Result<(), Self::Error>;
 }
 
-/// The plan of a conversion to several files, see [`plan_shards`](super::plan_shards).
+/// The plan of a conversion to several files; see [`plan_shards`](super::plan_shards).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ShardPlan {
@@ -236,18 +239,18 @@ pub struct ShardPlan {
 pub struct PlannedInput {
     /// The path.
     pub path: PathBuf,
-    /// The number of its rows.
+    /// The number of rows.
     pub rows: u64,
-    /// A digest of its length and metadata. If it differs when the input is converted, the input
-    /// was replaced since planning, and is refused.
+    /// A digest of the length and metadata of the input. If the digest differs when the input is
+    /// converted, the input was replaced after planning, and is refused.
     pub digest: [u8; 16],
 }
 
 /// A file of a [`ShardPlan`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlannedShard {
-    /// Its samples, numbered across all inputs.
+    /// The samples of the file, numbered across all inputs.
     pub rows: Range<u64>,
-    /// Its id.
+    /// The id of the file.
     pub file_id: FileId,
 }

@@ -1,16 +1,16 @@
-//! Rows of a column on their way from an input to the writer.
+//! The rows of a column, between an input and the writer.
 //!
 //! Every importer produces [`ColumnRows`], an owned [`ColumnBatch`]: the elements in one buffer,
 //! the extents and validity of items, and the enclosing lists. If the elements of consecutive rows
 //! are contiguous in Arrow's buffers, as they nearly always are, the buffers are shared rather than
 //! copied.
 //!
-//! An importer knows the type of a column, but not what the file makes of it. So its rows still
-//! have all extents that the type leaves open, and null elements inside tensors.
-//! [`ColumnRows::fit`] gives them the form of the file's column: it unfolds outer dimensions,
-//! refuses nulls and shapes that the column does not allow, casts values, and replaces null
-//! elements. A batch is cut into [slices](Batch::slices) first, because a null of a fixed shape
-//! takes as much memory as any item.
+//! An importer produces rows without regard to the column of the file. So the rows still have all
+//! extents that the type leaves open, and null elements inside tensors. [`ColumnRows::fit`] gives
+//! them the form of the file's column: it unfolds outer dimensions, refuses nulls and shapes that
+//! the column does not allow, casts values, and replaces null elements. Before that, a batch is cut
+//! into [slices](Batch::slices), because a null of a fixed shape takes as much memory as any other
+//! item.
 
 use super::plan::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use super::plan::{Column, ValueCaster};
@@ -25,16 +25,16 @@ use std::ops::{Deref, Range};
 use std::result::Result;
 use std::sync::Arc;
 
-/// The approximate size in bytes of the rows that are written at a time. A slice has at least one
+/// The approximate size in bytes of the rows that are written at once. A slice has at least one
 /// row.
 const SLICE_BYTES: usize = 16 << 20;
-/// The maximum number of items without elements in a batch, which nothing else bounds.
+/// The maximum number of items without elements in a batch. Nothing else bounds their number.
 const MAX_EMPTY_ITEMS: usize = 1 << 24;
 
 /// The reason why a row of a batch cannot be stored.
 #[derive(Clone, Debug)]
 pub(super) struct RowError {
-    /// Counted from the start of the batch; `None` if the error is not about one row.
+    /// The row, counted from the start of the batch, or `None` if the error is not about one row.
     pub row: Option<usize>,
     pub message: String,
     pub kind: ErrorKind,
@@ -92,7 +92,7 @@ pub(super) struct Batch<T> {
     pub columns: Vec<Result<T, RowError>>,
 }
 
-/// Anything whose memory is budgeted: a batch, or a column in it.
+/// A value whose memory counts against a budget: a batch, or a column in a batch.
 pub(super) trait MemorySize {
     /// Returns the approximate memory in bytes.
     fn byte_count(&self) -> usize;
@@ -105,7 +105,8 @@ impl<T: MemorySize> MemorySize for Batch<T> {
     }
 }
 
-/// The parts of a column that the first pass reads: offsets and validity.
+/// The facts about some rows of a column that the first pass needs. Except for timestamps, they
+/// follow from offsets and validity.
 #[derive(Debug, Default)]
 pub(super) struct Outline {
     /// The extents that the type leaves open, or [`UNKNOWN`], item by item.
@@ -114,7 +115,8 @@ pub(super) struct Outline {
     pub unfolded: usize,
     /// Whether there are null elements inside tensors.
     pub has_null_elements: bool,
-    /// Timestamps whose unit depends on all of them: nanoseconds since 1970, each with its row.
+    /// Timestamps in nanoseconds since 1970, each with its row, if the unit of the column depends
+    /// on all timestamps.
     pub instants: Vec<(i128, usize)>,
     /// Whether there is a null struct that is not inside another null struct.
     pub has_null_struct: bool,
@@ -128,7 +130,7 @@ impl MemorySize for Outline {
 }
 
 impl Batch<ColumnRows> {
-    /// Returns row ranges that can be written in bounded memory, with the types of `columns`.
+    /// Returns row ranges that can be written in bounded memory as samples of `columns`.
     pub(super) fn slices(&self, columns: &[ColumnSchema]) -> impl Iterator<Item = Range<usize>> + use<> {
         let stored =
             || self.columns.iter().zip(columns).filter_map(|(rows, column)| Some((rows.as_ref().ok()?, column)));
@@ -164,7 +166,7 @@ impl Batch<ColumnRows> {
     ) -> Vec<usize> {
         let mut bytes = vec![0; self.row_count];
         for ((rows, column), planned) in self.columns.iter().zip(columns).zip(planned) {
-            // a column that cannot be read gives an error when it is copied
+            // a column that cannot be read causes an error when it is copied
             let Ok(rows) = rows else { continue };
             let element = rows.dtype.element_bytes().saturating_mul(planned.value_cast.map_or(1, |cast| cast.extent));
             let stored = column.dtype.element_bytes();
@@ -206,7 +208,7 @@ pub(super) struct ColumnRows {
     /// The items that are not null.
     pub validity: Option<Bitmap>,
     pub null_elements: Option<NullElementBits>,
-    /// The errors of a cast of the values.
+    /// The facts about a cast of the values.
     pub cast: Option<CastFacts>,
 }
 
@@ -223,9 +225,9 @@ pub(super) enum ItemBytes {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NullElements {
-    /// Stores a column with null elements as lists of nullable elements. Refuses null elements
-    /// where that is impossible: in columns whose shape is declared or given by the file that is
-    /// appended to, in Arrow's tensor types, and in the input of `write_reader`.
+    /// Stores a column with null elements as lists of nullable elements. Refuses null elements if
+    /// this is impossible: in a column whose shape is declared by the caller or fixed by the file
+    /// to append to, in Arrow's tensor types, and in the input of `write_reader`.
     #[default]
     Keep,
     /// Refuses the input. The error names the column and the row.
@@ -273,7 +275,7 @@ impl ItemBytes {
 }
 
 impl ColumnRows {
-    /// Makes the rows of a column of scalars or strings.
+    /// Returns the rows of a column of scalars or strings.
     pub(super) fn scalars(dtype: DType, row_count: usize, values: SharedBytes, validity: Option<Bitmap>) -> Self {
         Self {
             dtype,
@@ -288,7 +290,7 @@ impl ColumnRows {
         }
     }
 
-    /// Makes the rows of a column of the nulls of a struct.
+    /// Returns the rows of a column that holds the nulls of a struct.
     pub(super) fn structs(item_count: usize, lists: Vec<ListBuffer>, validity: Option<Bitmap>) -> Self {
         let rows = Self::scalars(DType::Bool, item_count, SharedBytes::new([]), validity);
         Self { lists, item_bytes: ItemBytes::Equal(0), ..rows }
@@ -314,7 +316,7 @@ impl ColumnRows {
     }
 
     /// Adds the size of each row's items to `rows`. `of_item` turns the size of an item in bytes
-    /// into the counted size, which is at least `min_bytes`.
+    /// into the size that counts. An item counts as at least `min_bytes`.
     fn add_bytes(&self, rows: &mut [usize], min_bytes: usize, of_item: impl Fn(usize) -> usize) {
         let mut items = 0..self.item_count;
         for (row, bytes) in rows.iter_mut().enumerate() {
@@ -332,7 +334,7 @@ impl ColumnRows {
         self.lists.iter().fold(rows.clone(), |entries, lists| members(lists, &entries))
     }
 
-    /// Returns a range of the rows. Values are shared, the rest is copied.
+    /// Returns a range of the rows. Values are shared; everything else is copied.
     pub(super) fn rows(&self, rows: &Range<usize>) -> Result<Self, RowError> {
         let mut lists = Vec::with_capacity(self.lists.len());
         let mut items = rows.clone();
@@ -393,7 +395,8 @@ impl ColumnRows {
         row_of(own?.0, &self.lists)
     }
 
-    /// Converts the rows to the form of a column of the file, whose shape is known by now.
+    /// Converts the rows to the form of a column of the file. The shape of that column is already
+    /// known.
     pub(super) fn fit(mut self, column: &Column, shape: &Shape, null_elements: NullElements) -> Result<Self, RowError> {
         self.unfold(column)?;
         self.check_nulls(column)?;
@@ -411,8 +414,8 @@ impl ColumnRows {
         RowError::at(item, message).in_lists(&self.lists).with_advice([Advice::SkipColumns])
     }
 
-    /// Turns outer dimensions that are lists in the file into lists, unless the importer has done
-    /// so.
+    /// Turns outer dimensions that are lists in the file into lists, unless the importer has
+    /// already done so.
     fn unfold(&mut self, column: &Column) -> Result<(), RowError> {
         let missing = column.kind.lists.len().saturating_sub(self.lists.len()).min(column.unfolded.len());
         if missing > 0 {
@@ -444,7 +447,8 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// Turns the outermost dimension into lists. `open_below` of the other dimensions are open.
+    /// Turns the outermost dimension into lists. `open_below` is the number of open dimensions
+    /// below it.
     fn unfold_level(&mut self, level: &Level, open_below: usize) -> Result<(), RowError> {
         let open_here = open_count(std::slice::from_ref(level));
         let per_item = open_here.saturating_add(open_below);
@@ -462,7 +466,7 @@ impl ColumnRows {
             let length = if is_null { 0 } else { usize::try_from(length).unwrap_or(usize::MAX) };
             let step = range.len().checked_div(length).unwrap_or(0);
             if step == 0 && length.saturating_add(offsets.len()) > MAX_EMPTY_ITEMS {
-                return Err(format!("more than {MAX_EMPTY_ITEMS} empty lists in a few samples").into());
+                return Err(format!("a few samples have more than {MAX_EMPTY_ITEMS} lists without elements").into());
             }
             for member in 1..=length {
                 offsets.push(range.start + member * step); // inside the range
@@ -486,7 +490,7 @@ impl ColumnRows {
         let with_advice = |problem: RowError| problem.with_advice([Advice::SkipColumns]);
         for (level, lists) in self.lists.iter().enumerate().filter(|(level, _)| !may_be_null(*level)) {
             if let Some(null) = (0..lists.list_count()).find(|&i| lists.is_null(i)) {
-                let problem = RowError::at(null, "null in a column or list that is declared non-nullable");
+                let problem = RowError::at(null, "found a null in a column or list that is declared non-nullable");
                 return Err(with_advice(problem.in_lists(self.lists.get(..level).unwrap_or(&[]))));
             }
         }
@@ -494,12 +498,13 @@ impl ColumnRows {
             return Ok(());
         }
         match (0..self.item_count).find(|&item| self.is_null(item)) {
-            Some(null) => Err(self.problem(null, "null in a column that is declared non-nullable")),
+            Some(null) => Err(self.problem(null, "found a null in a column that is declared non-nullable")),
             None => Ok(()),
         }
     }
 
-    /// Casts the values, of `extent` elements each, to another type. Nulls become zero.
+    /// Casts the values to another type. Each value consists of `extent` elements. Nulls become
+    /// zero.
     fn cast_values(&mut self, caster: &mut ValueCaster, extent: usize, dtype: DType) -> Result<(), RowError> {
         let width = self.dtype.element_bytes().saturating_mul(extent).max(1);
         let cast_width = dtype.element_bytes();
@@ -555,8 +560,8 @@ impl ColumnRows {
         RowError::at(item, message).in_lists(&self.lists).with_advice([advice, Advice::SkipColumns])
     }
 
-    /// Keeps only the extents that vary in the file, and checks the open extents that are fixed
-    /// there. If the shape is fixed, null items get elements.
+    /// Keeps only the extents that vary in the file. Checks open extents if they are fixed in the
+    /// file. If the shape is fixed, null items get elements.
     fn fit_shape(&mut self, kind: &ColumnKind, shape: &Shape) -> Result<(), RowError> {
         let open = open_extents(kind, shape);
         let mut varying = Vec::new();
@@ -579,8 +584,8 @@ impl ColumnRows {
         Ok(())
     }
 
-    /// Gives null items the elements that they have in the file if the shape is fixed. Refuses a
-    /// size that exceeds a chunk or the available memory. Only a single row can be that large.
+    /// Gives null items of a fixed shape the elements that they have in the file. Refuses a size
+    /// that exceeds a chunk or the available memory. Only a single row can be that large.
     fn fill_nulls(&mut self, shape: &Shape) -> Result<(), RowError> {
         let elements = shape.inner_elements().and_then(|count| usize::try_from(count).ok());
         let null_bytes = elements.and_then(|count| count.checked_mul(self.dtype.element_bytes()));
@@ -595,7 +600,8 @@ impl ColumnRows {
         let fits = u32::try_from(bytes).is_ok_and(|bytes| bytes <= limits::CHUNK_BYTES);
         let mut filled = Vec::new();
         if !fits || filled.try_reserve_exact(bytes.saturating_add(self.values.len())).is_err() {
-            let message = format!("{count} null items need {bytes} bytes: nulls of a fixed shape take full size");
+            let message =
+                format!("{count} null items take {bytes} bytes, because a null of a fixed shape has its full size");
             return Err(self.problem(first, message));
         }
         for item in 0..self.item_count {
@@ -640,12 +646,12 @@ fn replacement(dtype: DType, width: usize, treatment: NullElements) -> Result<Ve
         (NullElements::Nan, DType::F32) => Ok(f32::NAN.to_ne_bytes().to_vec()),
         (NullElements::Nan, DType::F64) => Ok(f64::NAN.to_ne_bytes().to_vec()),
         (NullElements::Nan, _) => {
-            let message = format!("null element in a tensor of {dtype}, which has no NaN");
+            let message = format!("a tensor has a null element, but its type {dtype} has no NaN");
             Err((message, Advice::ReplaceNullsWithZero))
         }
         (NullElements::Keep | NullElements::Refuse, _) => {
             let advice = if dtype.is_float() { Advice::ReplaceNulls } else { Advice::ReplaceNullsWithZero };
-            Err(("null element in a tensor".to_owned(), advice))
+            Err(("a tensor has a null element".to_owned(), advice))
         }
     }
 }
@@ -684,7 +690,7 @@ fn open_extents(kind: &ColumnKind, shape: &Shape) -> Vec<Extent> {
 pub(super) struct Bitmap(pub SharedBytes);
 
 impl Bitmap {
-    /// Makes a bitmap of `count` bits.
+    /// Creates a bitmap of `count` bits.
     pub(super) fn of(count: usize, is_set: impl Fn(usize) -> bool) -> Self {
         let mut bits: Vec<u8> = all_present(count).collect();
         for i in (0..count).filter(|&i| !is_set(i)) {

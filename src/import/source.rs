@@ -1,13 +1,13 @@
 //! The interface between importers and conversions.
 //!
 //! A conversion makes one or two passes over a [`RowSource`]. The first pass reads
-//! [outlines](Outline) of the columns that their type does not describe completely. The second pass
-//! reads [rows](ColumnRows). A pass covers all rows, one row group that another thread reads in
-//! parallel, or all rows starting at an index. So a source must be readable repeatedly and, in row
-//! groups, concurrently.
+//! [outlines](Outline) of the columns whose types do not describe them completely. The second pass
+//! reads [rows](ColumnRows). A pass covers all rows, all rows from an index on, or a single row
+//! group; several threads can each read a row group. A source must therefore support repeated
+//! passes, and concurrent passes over its row groups.
 //!
-//! Decoders of other crates may panic on malformed files. [`catch_panic`] turns these panics into
-//! errors; it is the only place that does.
+//! Decoders of other crates can panic on malformed files. [`catch_panic`] turns these panics into
+//! errors. No other function catches panics.
 
 #[cfg(feature = "arrow")]
 use super::arrow::unified::TypeOrigin;
@@ -31,7 +31,7 @@ pub(super) type SharedSource = Arc<dyn RowSource + Send + Sync>;
 #[derive(Clone, Copy, Debug)]
 #[cfg_attr(
     not(any(feature = "parquet", test)),
-    expect(dead_code, reason = "only Parquet files have parts, and skip rows")
+    expect(dead_code, reason = "only Parquet files have row groups and can skip rows")
 )]
 pub(super) enum PassRows {
     All,
@@ -49,7 +49,7 @@ pub(super) trait RowSource {
     /// Returns the metadata of the whole file.
     fn metadata(&self) -> &Metadata;
 
-    /// Returns the path of the file, for errors.
+    /// Returns the path of the file, for error messages.
     fn path(&self) -> Option<&Path>;
 
     /// Returns the number of rows, if it is known before reading.
@@ -60,11 +60,12 @@ pub(super) trait RowSource {
         false
     }
 
-    /// Starts a pass over some columns. A batch takes about 2 MiB, or has one row.
+    /// Starts a pass over some columns. A batch takes about 2 MiB, or has a single larger row.
     fn batches(&self, columns: &[ColumnRequest], rows: PassRows) -> Result<Batches<'_, ColumnRows>>;
 
-    /// Starts a pass over the outlines of columns, given by their positions: offsets, validity, and
-    /// timestamps without a unit. A source whose types state everything yields no batches.
+    /// Starts a pass over the outlines of columns: their offsets, their validity, and timestamps
+    /// without a unit. `columns` has the positions of the columns. A source whose types describe
+    /// its columns completely yields no batches.
     fn outlines(&self, columns: &[usize], rows: PassRows) -> Result<Batches<'_, Outline>> {
         let _ = (columns, rows);
         Ok(Box::new(std::iter::empty()))
@@ -75,19 +76,21 @@ pub(super) trait RowSource {
         1
     }
 
-    /// Returns whether a pass can start at any row. Otherwise it starts at the first.
+    /// Returns whether a pass can start at any row. Otherwise, each pass starts at the first row.
     fn can_skip_rows(&self) -> bool {
         false
     }
 
     /// Returns whether a column may have nulls that its type allows: null structs, or null members
-    /// of lists. `false` is a claim of the file, known without reading rows. If a pass finds it
-    /// wrong, [`contradicts_statistics`](Self::contradicts_statistics) returns `true`.
+    /// of lists. `false` means that the file claims to have none; the rows are not read to check
+    /// this. If a pass finds such nulls, [`contradicts_statistics`](Self::contradicts_statistics)
+    /// returns `true`.
     fn may_have_nulls(&self, _column: usize) -> bool {
         true
     }
 
-    /// Returns whether a pass has found nulls that the file's statistics deny.
+    /// Returns whether a pass has found nulls in a column that has none according to the statistics
+    /// of the file.
     fn contradicts_statistics(&self) -> bool {
         false
     }
@@ -102,14 +105,14 @@ pub(super) trait RowSource {
         None
     }
 
-    /// Replaces the columns by the columns of other fields, which are
-    /// [aligned](super::arrow::unified::aligned) with the source's own.
+    /// Replaces the columns with the columns of other fields. The new fields are
+    /// [aligned](super::arrow::unified::aligned) with the fields of the source.
     #[cfg(feature = "arrow")]
     fn adopt(&mut self, _fields: Fields) -> Result<()> {
         Ok(())
     }
 
-    /// Refuses a source that changed since it was opened: its batches may mix two versions.
+    /// Refuses a source that changed since it was opened, because its batches can mix two versions.
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }
@@ -120,8 +123,8 @@ pub(super) fn check_unchanged(sources: &[&dyn RowSource]) -> Result<()> {
     sources.iter().try_for_each(|source| source.check_unchanged().map_err(|error| with_source_path(error, *source)))
 }
 
-/// Adds the source's path to an error without one. If the source changed, returns that error
-/// instead.
+/// Adds the path of the source to an error that has none. If the source has changed since it was
+/// opened, the result is an error about the change instead.
 pub(super) fn with_source_path(error: Error, source: &dyn RowSource) -> Error {
     let error = source.check_unchanged().err().unwrap_or(error);
     match source.path() {
@@ -130,15 +133,14 @@ pub(super) fn with_source_path(error: Error, source: &dyn RowSource) -> Error {
     }
 }
 
-/// Returns the total number of rows, if every source knows its own.
+/// Returns the total number of rows, if every source states its own.
 pub(super) fn total_rows(sources: &[&dyn RowSource]) -> Option<u64> {
     sources.iter().try_fold(0_u64, |total, source| total.checked_add(source.row_count()?))
 }
 
-/// Runs code that may panic on malformed input, and returns a panic as an error.
+/// Runs code that can panic on malformed input, and returns a panic as an error.
 pub(super) fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    // unwind safe: after an error, callers drop the values that `body` used, or never use them
-    // again
+    // unwind safe: after an error, callers never use the values that `body` used again
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
 }
 

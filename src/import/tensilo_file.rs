@@ -1,12 +1,12 @@
-//! Tensilo files as inputs, to change the profile, select columns, or concatenate files.
+//! Tensilo files as inputs: to change the profile, select columns, or concatenate files.
 //!
 //! A file is opened again for each pass. Its columns are read in batches that fit in the
-//! processor's cache. A cursor returns buffers in the form that a writer takes, so nothing is
+//! processor's cache. A cursor returns buffers in the layout that a writer accepts, so nothing is
 //! copied.
 //!
-//! A tensilo file stores the nulls of a struct only if some struct is null. As an input, it has
-//! that column in either case: if the file lacks it, the column has no nulls ([`AbsentStruct`]). So
-//! files with and without null structs can be converted together.
+//! A tensilo file has a column for the nulls of a struct only if some struct is null. An input has
+//! this column in any case: if the file lacks it, the input adds one without nulls
+//! ([`AbsentStruct`]). Files with and without null structs can therefore be converted together.
 
 use super::input::file::InputFile;
 use super::plan::input_column::{ColumnKind, ColumnRequest, InputColumn, Level, StoredColumn, StructNulls, UNKNOWN};
@@ -54,7 +54,7 @@ pub(super) fn open(file: &Arc<InputFile>) -> Result<(TensiloFile, Vec<u8>)> {
 pub(super) struct TensiloFile {
     file: Arc<InputFile>,
     columns: Vec<InputColumn>,
-    /// The structs that the last columns describe. The file does not store these columns.
+    /// The structs whose nulls are the last columns. The file does not store these columns.
     absent: Vec<AbsentStruct>,
     metadata: Metadata,
     sample_count: u64,
@@ -124,7 +124,8 @@ struct TensiloPass {
 struct PassColumn {
     column: Column,
     cursor: Cursor,
-    /// Set if the rows are the nulls of a struct without nulls, instead of the column's own values.
+    /// Set if the pass returns the nulls of a struct that has no column in the file, instead of the
+    /// values of `column`.
     absent_struct: Option<AbsentStruct>,
 }
 
@@ -136,7 +137,7 @@ impl TensiloPass {
         let mut batch = Batch { row_count, columns: Vec::with_capacity(self.columns.len()) };
         for PassColumn { column, cursor, absent_struct } in &mut self.columns {
             let mut buffer = ColumnBuffer::new();
-            // a field has the lists of its struct
+            // the struct has the same lists as its field
             if absent_struct.is_none_or(|absent_struct| absent_struct.levels > 0) {
                 cursor.range_into(range.clone(), &mut buffer)?;
             }
@@ -149,8 +150,8 @@ impl TensiloPass {
         Ok(batch)
     }
 
-    /// Returns the end of the next batch. The batch has as many samples of fixed shapes and as many
-    /// chunks of ragged columns as fit, at least one.
+    /// Returns the end of the next batch. The batch has as many samples of the fixed columns and as
+    /// many chunks of the ragged columns as fit, but at least one of each.
     fn batch_end(&self) -> Result<u64> {
         let is_ragged = |column: &&Column| column.schema().shape.is_ragged() || !column.schema().levels.is_empty();
         let (ragged, fixed): (Vec<&Column>, Vec<&Column>) =
@@ -191,7 +192,7 @@ fn fixed_bytes(schema: &ColumnSchema) -> u64 {
     elements.saturating_mul(u64_of(schema.dtype.element_bytes()))
 }
 
-/// The values of a buffer.
+/// A buffer whose values can be shared as bytes.
 struct BufferBytes(ColumnBuffer);
 
 impl AsRef<[u8]> for BufferBytes {
@@ -201,7 +202,7 @@ impl AsRef<[u8]> for BufferBytes {
 }
 
 fn rows(schema: &ColumnSchema, buffer: ColumnBuffer) -> ColumnRows {
-    // offsets of values in memory fit
+    // exact: the offsets of values in memory fit in `usize`
     let position = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
     let width = schema.dtype.element_bytes();
     let mut extents = buffer.extents().to_vec();
@@ -227,11 +228,12 @@ fn rows(schema: &ColumnSchema, buffer: ColumnBuffer) -> ColumnRows {
     }
 }
 
-/// The maximum size in bytes of a path whose names fit into a column name: each byte may be
-/// escaped.
+/// The maximum size in bytes of a path whose names fit into a column name. Escaping can double each
+/// byte.
 const MAX_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
 
-/// A struct without a column of its own: the file has only its fields, so it has no nulls.
+/// A struct without a column for its nulls. The file has only the fields of the struct, so the
+/// struct is never null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AbsentStruct {
     /// The position of a field, which has the same lists.
@@ -249,8 +251,8 @@ fn stored_structs(schema: &Schema) -> Vec<Option<StructNulls>> {
     of_structs.map(|path| path.map(|path| nulls(path.text))).collect()
 }
 
-/// Returns the nulls of the structs for which the file has no column, except structs whose names
-/// are too long for a column.
+/// Returns the nulls of the structs that have no column in the file, except structs whose names are
+/// too long for a column.
 fn absent_structs(schema: &Schema) -> Vec<(InputColumn, AbsentStruct)> {
     let mut known: HashSet<&str> = schema.columns.iter().filter_map(ColumnSchema::path).collect();
     let mut found = Vec::new();
@@ -280,7 +282,7 @@ fn absent_structs(schema: &Schema) -> Vec<(InputColumn, AbsentStruct)> {
 }
 
 impl AbsentStruct {
-    /// Returns the rows of the struct. `buffer` has the samples of its field.
+    /// Returns the rows of the struct. `buffer` has the samples of the field.
     fn rows(self, row_count: usize, buffer: &ColumnBuffer) -> ColumnRows {
         let lists: Vec<ListBuffer> = buffer.lists().iter().take(self.levels).cloned().collect();
         let end = |lists: &ListBuffer| lists.offsets().last().and_then(|&end| usize::try_from(end).ok());

@@ -2,11 +2,11 @@
 //! 5.6).
 //!
 //! Byte plane `j` contains byte `j` of each element; byte 0 is the least significant. The plane of
-//! the most significant bytes is the *top* plane, and the others are the *low* planes. A float that
-//! is rotated left by one bit has its exponent in the top plane.
+//! the most significant bytes is the *top* plane, and the others are the *low* planes. If a float
+//! is rotated left by one bit, its exponent is in the top plane.
 //!
 //! The vector loops copy blocks of constant length to and from arrays. The compiler then knows that
-//! nothing overlaps, and vectorizes them for each instruction set.
+//! nothing overlaps, and vectorizes the loops for each instruction set.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::{BLOCK, Width, Word, block, for_width, set_block};
@@ -21,7 +21,7 @@ pub trait Kernel: Sync {
     fn rotate_right(&self, width: Width, data: &mut [u8]);
 }
 
-/// One implementation of byte planes.
+/// One implementation of the kernels for byte planes.
 pub type BytePlanes = Implementation<dyn Kernel>;
 
 impl BytePlanes {
@@ -29,24 +29,25 @@ impl BytePlanes {
     /// set.
     ///
     /// `low` must have `width - 1` planes, each as long as `top`, and `out` must be `width` times
-    /// as long. Otherwise, nothing is written (debug builds assert).
+    /// as long as `top`. Debug builds assert this. Release builds write nothing if a length is
+    /// wrong.
     pub fn join(&self, width: Width, rotate: bool, low: &[&[u8]], top: &[u8], out: &mut [u8]) {
         let fits = low.len() + 1 == width.bytes()
             && low.iter().all(|low| low.len() == top.len())
             && out.len() == top.len() * width.bytes();
-        debug_assert!(fits, "buffers differ in elements");
+        debug_assert!(fits, "the buffers have different numbers of elements");
         if fits {
             self.kernel.join(width, rotate, low, top, out);
         }
     }
 
     /// Splits elements into their byte planes: the inverse of [`join`](Self::join), under the same
-    /// conditions. If `rotate` is set, rotates each element left by one bit first.
+    /// conditions. If `rotate` is set, first rotates each element left by one bit.
     pub fn split(&self, width: Width, rotate: bool, elements: &[u8], low: &mut [&mut [u8]], top: &mut [u8]) {
         let fits = low.len() + 1 == width.bytes()
             && low.iter().all(|low| low.len() == top.len())
             && elements.len() == top.len() * width.bytes();
-        debug_assert!(fits, "buffers differ in elements");
+        debug_assert!(fits, "the buffers have different numbers of elements");
         if fits {
             self.kernel.split(width, rotate, elements, low, top);
         }

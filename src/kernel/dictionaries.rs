@@ -1,12 +1,12 @@
 //! Looks up values by their numbers: the last step of the mapping *dictionary* (chapter 5.14 of the
 //! specification).
 //!
-//! Dictionaries alternate: consecutive elements belong to consecutive tables, so the columns of a
-//! row can each have their own. Values are looked up one by one, because AVX2 and NEON have no
-//! instruction that looks up several in tables of this length. For numbers of one byte and up to
-//! four tables, the tables are first padded to 256 values, so that no look-up has a branch. The
-//! numbers are compared with the lengths of their tables afterwards, in vectors. AVX-512 looks up
-//! values of two bytes in registers.
+//! Dictionaries alternate: consecutive elements belong to consecutive tables, so each column of a
+//! row can have its own table. AVX2 and NEON have no instruction that looks up several values at
+//! once in tables of this length, so values are looked up one by one. If numbers have one byte and
+//! there are at most four tables, the tables are first padded to 256 values. Look-ups then need no
+//! branch, and vectors compare the numbers with the lengths of their tables afterwards. AVX-512
+//! looks up values of two bytes in registers.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::{Width, Word, copy, for_width};
@@ -46,13 +46,13 @@ pub trait Kernel: Sync {
     fn look_up(&self, tables: &DictionaryTables<'_>, first: usize, numbers: &[u8], out: &mut [u8]) -> bool;
 }
 
-/// One implementation of dictionaries.
+/// One implementation of dictionary look-ups.
 pub type DictionaryValues = Implementation<dyn Kernel>;
 
 impl DictionaryValues {
-    /// Sets `out` to the values of `numbers`. The first number belongs to table `first` modulo the
-    /// number of tables, and each further number to the next table. Returns whether all numbers
-    /// have a value in their table. If not, the elements are unspecified.
+    /// Sets `out` to the values of `numbers`. The first number belongs to table `first`, modulo the
+    /// number of tables. Each following number belongs to the next table. Returns whether all
+    /// numbers have a value in their table. If not, the elements are unspecified.
     ///
     /// Each table must have at least one value. `out` should have an element for each number.
     /// Surplus numbers are ignored; surplus elements keep their value.
@@ -113,7 +113,7 @@ fn of_bytes<const W: usize>(tables: &DictionaryTables<'_>, first: usize, numbers
     }
 }
 
-/// Like [`of_bytes`], for `N` tables, which are padded.
+/// Like [`of_bytes`], for `N` tables. Pads the tables.
 #[inline(always)]
 fn by_turns<const N: usize, const W: usize>(
     tables: &DictionaryTables<'_>,
@@ -121,7 +121,7 @@ fn by_turns<const N: usize, const W: usize>(
     numbers: &[u8],
     out: &mut [u8],
 ) -> bool {
-    // every number has a value, so no look-up needs a check
+    // in a padded table every number has a value, so no look-up needs a check
     let mut full = [[[0; W]; 256]; N];
     let mut counts = [0; N];
     for ((table, full), count) in tables.tables().zip(&mut full).zip(&mut counts) {
@@ -180,7 +180,8 @@ fn one_by_one<const V: usize, const W: usize>(
         } else {
             // the first element of this table
             let start = (table_index + count - first % count) % count;
-            // stepped separately: stepping the zipped pair would visit all elements in between
+            // the two iterators are stepped separately, because stepping their `zip` would visit
+            // all elements in between
             let outs = out.iter_mut().skip(start).step_by(count);
             outs.zip(numbers.iter().skip(start).step_by(count)).for_each(|(out, number)| look_up(out, number));
         }
@@ -196,12 +197,13 @@ fn index(number: &[u8]) -> usize {
 
 // ---- AVX-512
 
-/// AVX-512 with VBMI: a table of 256 bytes fits four registers, so looking up a value of two bytes
-/// takes two register look-ups.
+/// AVX-512 with VBMI. A table of 256 bytes fits in four registers, so looking up a value of two
+/// bytes takes two register look-ups.
 ///
-/// For up to four tables, each vector of numbers is looked up in every table, and a mask selects
-/// the elements of that table. The masks rotate from vector to vector, because tables alternate.
-/// Numbers are first permuted, so that interleaving lower and upper bytes restores their order.
+/// If there are at most four tables, each vector of numbers is looked up in every table, and a mask
+/// selects the elements that belong to the table. The masks rotate from vector to vector, because
+/// tables alternate. Numbers are first permuted, so that interleaving lower and upper bytes
+/// restores their order.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use std::arch::x86_64::*;
@@ -259,7 +261,7 @@ mod avx512 {
     struct PairTable {
         lower: [__m512i; 4],
         upper: [__m512i; 4],
-        /// The maximum number, in each byte.
+        /// The maximum number, repeated in each byte.
         max_number: __m512i,
     }
 
@@ -280,12 +282,12 @@ mod avx512 {
         }
     }
 
-    /// The order of quadwords for which unpacking two vectors yields elements in order. Unpacking
-    /// interleaves the lower half of each lane, then the upper.
+    /// The order that quadwords must have for unpacking two vectors to yield elements in order.
+    /// Unpacking interleaves the lower halves of each lane, then the upper halves.
     const QUADWORDS: [usize; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 
-    /// Returns a mask for each table: the positions of its numbers in a vector with this order. The
-    /// first number belongs to table `first`.
+    /// Returns a mask for each table: the positions of its numbers in a vector with the order
+    /// [`QUADWORDS`]. The first number belongs to table `first`.
     fn masks<const N: usize>(first: usize) -> [u64; N] {
         let mut masks = [0; N];
         for (k, quadword) in QUADWORDS.into_iter().enumerate() {

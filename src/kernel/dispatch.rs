@@ -1,10 +1,10 @@
-//! Instruction sets: detection, compilation for each of them, and the choice of one.
+//! Instruction sets: detects them, compiles code for each, and chooses one.
 //!
-//! A build runs on many CPUs, so each kernel is compiled for several instruction sets and the
-//! process chooses among them. Calling code whose features the CPU lacks is undefined behavior.
-//! `Avx2`, `Avx512` and `Neon` are therefore proof tokens: their field is private to this file,
-//! which makes a token only after it has detected every feature of the instruction set. Each safe
-//! function that enters code with these features takes the token:
+//! One build must run on many CPUs, so each kernel is compiled for several instruction sets, and
+//! the process chooses one at run time. Calling code whose features the CPU lacks is undefined
+//! behavior. `Avx2`, `Avx512` and `Neon` are therefore proof tokens. Their field is private, so
+//! only this file can make a token, and it does so only after it has detected every feature of the
+//! instruction set. Each safe function that enters code with these features takes the token:
 //!
 //! * kernels, which [`implement`] compiles and enters;
 //! * vector operations, which [`intrinsics`] turns into safe functions.
@@ -16,7 +16,8 @@
 /// Invokes macro `$then` with the features of an instruction set and with `$rest`, if the target
 /// has that instruction set.
 ///
-/// A token is made only if the CPU has all of these features, and no others are enabled.
+/// A token is made only if the CPU has all of these features. Code for the token enables exactly
+/// these features.
 macro_rules! with_features {
     (Avx2, [$($then:tt)*] $rest:tt) => {
         #[cfg(target_arch = "x86_64")]
@@ -40,12 +41,12 @@ macro_rules! with_features {
 
 // ---- tokens
 
-/// The token of code that only needs what the target guarantees.
+/// The token of code that needs only the features that the target guarantees.
 #[derive(Clone, Copy, Debug)]
 pub struct Scalar;
 
-/// Defines the token that proves some features. Miri interprets few vector instructions, so no
-/// feature is detected there.
+/// Defines a token that proves that the CPU has some features. Miri supports few vector
+/// instructions, so no features are detected under Miri.
 macro_rules! token {
     ([$($feature:tt),*] { $(#[$doc:meta])* $Token:ident, $is_detected:ident }) => {
         $(#[$doc])*
@@ -62,7 +63,7 @@ macro_rules! token {
 }
 
 with_features!(Avx2, [token] {
-    /// Proves that this CPU has AVX2 and the bit manipulation instructions that came with it.
+    /// Proves that this CPU has AVX2, and the bit manipulation instructions that came with it.
     Avx2, is_x86_feature_detected
 });
 
@@ -96,10 +97,11 @@ with_features!(Neon, [token] {
 /// });
 /// ```
 ///
-/// The body of a method names a function, or one for each width or value of an argument. The
-/// function takes the token and then the arguments. It is compiled for the instruction set if it is
-/// inlined (`#[inline(always)]`) or enables the features itself. Functions for different widths are
-/// compiled separately, because the compiler generates slower code for loops that share one.
+/// The body of a method names one function, or a function for each width or for each value of an
+/// argument. The function takes the token, followed by the arguments. It is compiled for the
+/// instruction set if it is inlined (`#[inline(always)]`) or enables the features itself. Functions
+/// for different widths are compiled separately, because the compiler generates slower code for
+/// several loops in one function.
 macro_rules! implement {
     ([$($Token:ident),*] $Trait:ident $methods:tt) => {
         $($crate::kernel::dispatch::with_features!(
@@ -169,8 +171,8 @@ macro_rules! enter {
     }};
 }
 
-/// Turns code that is safe where an instruction set is enabled into safe functions: the methods of
-/// a trait, or functions whose first parameter is the token.
+/// Makes safe functions from code that is safe where an instruction set is enabled. They are the
+/// methods of a trait, or functions whose first parameter is the token.
 ///
 /// ```text
 /// intrinsics! {
@@ -184,14 +186,14 @@ macro_rules! enter {
 /// }
 /// ```
 ///
-/// Methods name their receiver (`v: Avx2` instead of `self`). The implementing type is the token or
-/// converts to it.
+/// Methods name their receiver (`v: Avx2` instead of `self`). The implementing type is the token,
+/// or can be converted to it.
 ///
-/// All are inlined. The compiler may decline to inline a function that enables features, and a
-/// vector operation that is not inlined takes about ten times as long. Each body is therefore
-/// compiled twice: in an unsafe block of an inlined function that enables nothing, and as the body
-/// of a function that enables the features and is never called. The second compiles only if the
-/// features are the only reason for `unsafe`.
+/// All these functions are inlined. The compiler can decline to inline a function that enables
+/// features, and a vector operation that is not inlined takes about ten times as long. Each body is
+/// therefore compiled twice. The first copy is in an unsafe block of an inlined function that
+/// enables no features. The second copy is in a function that enables the features and is never
+/// called. It compiles only if the features are the only reason for `unsafe`.
 macro_rules! intrinsics {
     ([$Token:ident] $($items:tt)*) => {
         $crate::kernel::dispatch::with_features!(
@@ -311,8 +313,8 @@ macro_rules! implementations {
             &AVAILABLE
         }
 
-        /// Returns the fastest implementation that this CPU can run, or the one that the
-        /// environment requests. It is chosen once per process.
+        /// Returns the implementation that the environment requests, if this CPU can run it, and
+        /// otherwise the fastest. It is chosen once per process.
         pub fn best() -> &'static Implementation<dyn $Kernel> {
             use $crate::kernel::dispatch;
             static SCALAR: Implementation<dyn $Kernel> = Implementation { name: "scalar", kernel: &dispatch::Scalar };
@@ -326,13 +328,15 @@ macro_rules! implementations {
 }
 pub(super) use implementations;
 
-/// Returns the instruction set that `TENSILO_KERNELS` names, so that one machine can measure what
-/// others will run. Unknown or unsupported names are ignored.
+/// Returns the instruction set that the environment variable `TENSILO_KERNELS` names. With it, one
+/// machine can measure the kernels that other machines choose. Unknown or unsupported names are
+/// ignored.
 pub fn requested() -> Option<String> {
     std::env::var("TENSILO_KERNELS").ok()
 }
 
-/// Returns the implementation with the requested name, or else the fastest, which is the last.
+/// Returns the implementation with the requested name. If there is none, returns the fastest, which
+/// is the last.
 pub(super) fn choose<'a, K: ?Sized>(
     available: &'a [Implementation<K>],
     requested: Option<&str>,

@@ -1,15 +1,15 @@
 //! Bit lengths and extra bits of integers (chapter 5.9 of the specification).
 //!
-//! The *bit length* of an integer is 0 for 0, and otherwise one more than the position of its
-//! highest one bit. The bits below that bit are its *extra bits*. For each group of 64 integers
-//! they are stored bit plane by bit plane, lowest first; a plane has a bit for each integer whose
-//! extra bits reach that far.
+//! The *bit length* of 0 is 0. The bit length of any other integer is one more than the position of
+//! its highest one bit. The bits below that bit are its *extra bits*. The extra bits of each group
+//! of 64 integers are stored bit plane by bit plane, the lowest plane first. A plane has a bit for
+//! each integer whose extra bits reach up to this plane.
 //!
 //! The lengths of a group, stored as 64 bytes, determine which integers have a bit in plane `p`:
-//! the ones longer than `p + 1`. With this mask, `pdep` spreads the stored bits of the plane over
-//! its integers, and `pext` collects them; the bit count of the mask is the number of stored bits.
-//! The bit-shuffle of the same instruction set then turns the planes into elements, block by block.
-//! AVX-512 can do this group by group.
+//! the integers that are longer than `p + 1` bits. They form a mask. With this mask, `pdep` spreads
+//! the stored bits of the plane over these integers, and `pext` collects them again. The number of
+//! bits set in the mask is the number of stored bits. The bit-shuffle of the same instruction set
+//! then turns the planes into elements, block by block. AVX-512 can do this group by group.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::vectors::{GROUP, Group};
@@ -25,26 +25,27 @@ pub trait Kernel: Sync {
     fn extract(&self, width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], bit_offset: usize) -> usize;
 }
 
-/// One implementation of extra bits.
+/// One implementation of the kernels for extra bits.
 pub type ExtraBits = Implementation<dyn Kernel>;
 
 impl ExtraBits {
-    /// Sets `out` to the bit length of each of `elements`.
+    /// Sets `out` to the bit lengths of `elements`.
     ///
-    /// `out` must have a byte for each element. Otherwise, only the elements that fit in both are
-    /// processed (debug builds assert).
+    /// `out` must have a byte for each element. Debug builds assert this. Release builds process
+    /// only the elements that fit in both.
     pub fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]) {
         let count = common_count(width, elements, out);
         // in bounds: `count` exceeds neither length
         self.kernel.lengths(width, &elements[..count * width.bytes()], &mut out[..count]);
     }
 
-    /// Makes elements from their bit lengths and their extra bits, which begin at bit `bit_offset`
-    /// of `bits` (bit 0 is the lowest of the first byte). Returns the bit at which they end.
+    /// Makes elements from their bit lengths and their extra bits. The extra bits begin at bit
+    /// `bit_offset` of `bits`. (Bit 0 is the lowest bit of the first byte.) Returns the bit at
+    /// which they end.
     ///
     /// Bits beyond the end of `bits` are 0. If a length exceeds the width, all elements and the
-    /// result are unspecified. `out` must have an element for each length. Otherwise, only the
-    /// elements that fit in both are processed (debug builds assert).
+    /// result are unspecified. `out` must have an element for each length. Debug builds assert
+    /// this. Release builds process only the elements that fit in both.
     pub fn deposit(&self, width: Width, lengths: &[u8], bits: &[u8], bit_offset: usize, out: &mut [u8]) -> usize {
         let count = common_count(width, out, lengths);
         // in bounds: `count` exceeds neither length
@@ -127,7 +128,8 @@ fn bit_of(bytes: &[u8], bit: usize) -> u8 {
     bytes.get(bit / 8).map_or(0, |byte| byte >> (bit % 8) & 1)
 }
 
-/// Calls `each` with the element's index and the plane of each extra bit, in stored order.
+/// Calls `each` for each extra bit, in stored order, with the index of its element and with its
+/// plane.
 fn each_extra_bit(width: Width, lengths: &[u8], mut each: impl FnMut(usize, usize)) {
     for (group, lengths) in lengths.chunks(GROUP).enumerate() {
         for plane in 0..8 * width.bytes() {
@@ -142,8 +144,9 @@ fn each_extra_bit(width: Width, lengths: &[u8], mut each: impl FnMut(usize, usiz
 
 // ---- vectors
 
-/// The number of groups in a block, which is one step of the bit-shuffle. Planes are stored word by
-/// word, and a load of a whole vector must wait until all of its words are stored.
+/// The number of groups in a block, which is one step of the bit-shuffle. The planes of a whole
+/// block are stored before the first of them is loaded: they are stored word by word, and a load of
+/// a whole vector stalls until all of its words are stored.
 const BLOCK: usize = 8;
 
 implement!([Avx2, Neon] Kernel {
@@ -152,7 +155,7 @@ implement!([Avx2, Neon] Kernel {
     fn extract(width: Width, lengths: &[u8], elements: &[u8], words: &mut [u64], bit_offset: usize) -> usize => { for W in width => extract::<_, { 8 * W::BYTES }> }
 });
 
-/// Moves bits of words.
+/// Moves bits within words.
 trait Bits: Group {
     /// Scatters the lowest bits of `bits`, in order, to the positions that are set in `mask`, like
     /// `pdep`.
@@ -161,7 +164,7 @@ trait Bits: Group {
     fn extract_bits(self, bits: u64, mask: u64) -> u64;
 }
 
-/// The lengths of a group, minus the number of planes already processed.
+/// The lengths of a group, minus the number of planes that were already processed.
 struct Lengths<V: Group> {
     v: V,
     left: V::Bytes,
@@ -174,7 +177,7 @@ impl<V: Group> Lengths<V> {
         Self { v, left: v.load_padded(lengths) }
     }
 
-    /// Returns a mask of the lengths above 0, and subtracts 1 from each.
+    /// Returns a mask of the lengths above 0, and subtracts 1 from each of them.
     #[inline(always)]
     fn longer(&mut self) -> u64 {
         let longer = self.v.nonzero(self.left);
@@ -280,7 +283,8 @@ fn last_word(bits: &[u8], bit_offset: usize) -> u64 {
 #[inline(always)]
 fn funnel(low: [u8; 8], high: [u8; 8], shift: usize) -> u64 {
     let (low, high) = (u64::from_le_bytes(low), u64::from_le_bytes(high));
-    low >> shift | (high << 1) << (63 - shift) // two steps, because the shift may be by 64
+    // two shifts, because `shift` can be 0, and a single shift by 64 would overflow
+    low >> shift | (high << 1) << (63 - shift)
 }
 
 // ---- extract
@@ -315,7 +319,7 @@ fn extract<V: Bits + bitshuffle::Kernel, const PLANES: usize>(
     writer.finish()
 }
 
-/// Extracts the extra bits from the planes of a group: the inverse of [`deposit_planes`].
+/// Extracts the extra bits of a group from its planes: the inverse of [`deposit_planes`].
 #[inline(always)]
 fn extract_planes<V: Bits>(
     v: V,
@@ -339,9 +343,9 @@ struct BitWriter<'w> {
     words: &'w mut [u64],
     /// The index of the word that is not full yet.
     index: usize,
-    /// The bits of that word.
+    /// The bits of that word so far.
     word: u64,
-    /// The number of bits in that word.
+    /// The number of bits in that word so far.
     filled: usize,
 }
 
@@ -362,14 +366,14 @@ impl<'w> BitWriter<'w> {
             *word = self.word;
         }
         if self.filled + count >= 64 {
-            // two shifts, because one by 64 would overflow
+            // two shifts, because a single shift by 64 would overflow
             self.word = (bits >> 1) >> (63 - self.filled);
         }
         self.index += (self.filled + count) / 64;
         self.filled = (self.filled + count) % 64;
     }
 
-    /// Stores the last word, which may not be full. Returns the position after the last bit.
+    /// Stores the last word, which need not be full. Returns the position after the last bit.
     #[inline(always)]
     fn finish(self) -> usize {
         if let Some(word) = self.words.get_mut(self.index) {
@@ -413,10 +417,10 @@ mod neon {
         }
     }
 
-    /// [`Bits::deposit_bits`] for four bits, by mask and bits.
+    /// The results of [`Bits::deposit_bits`] for four bits, by mask and bits.
     static DEPOSIT: [[u8; 16]; 16] = by_mask_and_bits(true);
 
-    /// [`Bits::extract_bits`] for four bits, by mask and bits.
+    /// The results of [`Bits::extract_bits`] for four bits, by mask and bits.
     static EXTRACT: [[u8; 16]; 16] = by_mask_and_bits(false);
 
     const fn by_mask_and_bits(deposit: bool) -> [[u8; 16]; 16] {
@@ -441,11 +445,12 @@ mod neon {
 
 // ---- BMI2 and AVX-512
 
-/// BMI2, and a deposit with AVX-512, where a group is one vector per byte of its elements.
+/// BMI2, and a deposit for AVX-512 in which a group is one vector per byte of its elements.
 ///
-/// The planes of a group are contiguous, so a permutation and a product of bit matrices turn them
-/// into elements. The bit-shuffle works on planes of a block, and would need extra steps to load
-/// lanes. For extracting, both take the same time, so AVX-512 uses the common loop.
+/// The planes of a group are contiguous in this deposit, so a permutation and a product of bit
+/// matrices turn them into elements. The bit-shuffle works on the planes of a whole block, and
+/// would need extra steps to load lanes. To extract bits, both methods take the same time, so
+/// AVX-512 uses the common loop.
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::{BLOCK, Bits, Kernel, Lengths, deposit_planes, extract, lengths};
@@ -490,8 +495,8 @@ mod x86_64 {
 
     intrinsics! {
         [Avx512]
-        /// [`Kernel::deposit`] for elements of `W` bytes. The planes of a group become elements
-        /// directly, without the planes of a block in between.
+        /// [`Kernel::deposit`] for elements of `W` bytes. Turns the planes of each group into
+        /// elements directly, without arranging them as planes of a block.
         fn deposit<const W: usize>(
             v: Avx512,
             _width: Width,

@@ -2,18 +2,19 @@
 //! multiple* (chapter 5.14 of the specification).
 //!
 //! An element is `(base + number) / (divisor * 2^exponent)`, rounded as IEEE 754 defines it, so
-//! every implementation returns the same bits. If details are stored below numbers, bits for which
-//! a float has no room are left out: the larger the integer, the fewer bits of details it has.
+//! every implementation returns the same bits. Numbers can have details: additional bits that are
+//! stored below them. Bits for which a float has no room are left out, so a larger integer has
+//! fewer detail bits.
 //!
-//! Elements of at most 4 bytes have integers of at most 32 bits. They are computed in 32 bits, so
-//! that a vector holds as many of them as possible. The loops have no branches, and the compiler
+//! Elements of at most 4 bytes have integers of at most 32 bits. These integers are computed in 32
+//! bits, so that a vector holds as many as possible. The loops have no branches, and the compiler
 //! vectorizes them for each instruction set.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::{Width, Word, common_count};
 use half::f16;
 
-/// A format of floats.
+/// A floating-point format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FloatFormat {
     /// The upper half of [`F32`](Self::F32).
@@ -84,7 +85,8 @@ impl FloatMultipleTerms {
         self.scale() as f32 // exact: a normal power of two
     }
 
-    /// Returns the float for an integer, in the lowest bits of the result. This is the definition.
+    /// Returns the float for an integer, in the lowest bits of the result. This method is the
+    /// definition.
     pub fn element(&self, integer: i64) -> u64 {
         // exact: elements of at most 4 bytes have integers of at most 32 bits
         let narrow = || integer as i32 as f32 / self.narrow_divisor() * self.narrow_scale();
@@ -103,12 +105,12 @@ impl FloatMultipleTerms {
     }
 }
 
-/// The details below numbers, as the extra bits of integers.
+/// The details of numbers, which are the extra bits of integers.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberDetails<'a> {
-    /// The integers, of two bytes each.
+    /// The integers. Each has two bytes.
     pub integers: &'a [[u8; 2]],
-    /// Their bit lengths.
+    /// The bit lengths of the integers.
     pub lengths: &'a [u8],
 }
 
@@ -129,22 +131,23 @@ pub trait Kernel: Sync {
     );
 }
 
-/// One implementation of float multiples.
+/// One implementation of the kernels for float multiples.
 pub type FloatMultiples = Implementation<dyn Kernel>;
 
 impl FloatMultiples {
-    /// Sets `out` to the bit lengths of the integers whose extra bits are the details below
-    /// `numbers` of `width`.
+    /// Sets `out` to the bit lengths of the integers whose extra bits are the details of `numbers`.
+    /// `width` is the width of a number.
     ///
-    /// `out` must have a byte for each number. Otherwise, only the numbers that fit in both are
-    /// processed (debug builds assert).
+    /// `out` must have a byte for each number. Debug builds assert this. Release builds process
+    /// only the numbers that fit in both.
     pub fn detail_lengths(&self, terms: &FloatMultipleTerms, width: Width, numbers: &[u8], out: &mut [u8]) {
         let count = common_count(width, numbers, out);
         // in bounds: `count` exceeds neither length
         self.kernel.detail_lengths(terms, width, &numbers[..count * width.bytes()], &mut out[..count]);
     }
 
-    /// Sets `out` to the elements for `numbers` of `width`, without details.
+    /// Sets `out` to the elements for `numbers`, which have no details. `width` is the width of a
+    /// number.
     ///
     /// `out` should have an element for each number. Surplus numbers are ignored; surplus elements
     /// keep their value.
@@ -155,10 +158,11 @@ impl FloatMultiples {
         self.kernel.divide(terms, width, &numbers[..count * width.bytes()], &mut out[..count * element]);
     }
 
-    /// Sets `out` to the elements for `numbers` of `width` with details. The divisor counts as 1.
+    /// Sets `out` to the elements for `numbers` and their details. `width` is the width of a
+    /// number. The divisor counts as 1.
     ///
-    /// Each integer of the details must have the bit length that
-    /// [`detail_lengths`](Self::detail_lengths) returns. Otherwise the elements are unspecified.
+    /// Each integer in `details` must have the bit length that
+    /// [`detail_lengths`](Self::detail_lengths) returns. Otherwise, the elements are unspecified.
     pub fn join(
         &self,
         terms: &FloatMultipleTerms,
@@ -217,7 +221,7 @@ impl Kernel for Scalar {
     }
 }
 
-/// Returns the sums of the base and each number, wrapped to the bits that integers have without
+/// Returns the sums of the base and each number, wrapped to the bits that integers have above their
 /// details.
 fn sums(terms: &FloatMultipleTerms, width: Width, numbers: &[u8]) -> impl Iterator<Item = i64> {
     let bits = if terms.format == FloatFormat::F64 { 64 } else { 32 };
@@ -274,7 +278,7 @@ fn divide<T, const V: usize>(_: T, terms: &FloatMultipleTerms, _: Width, numbers
     let numbers = numbers.as_chunks::<V>().0.iter();
     match (terms.format, terms.divisor) {
         (FloatFormat::F64, _) => set_wide(terms, terms.divisor.into(), numbers.map(wide_sums(terms)), out),
-        // equal to a division by 1, but faster
+        // equivalent to a division by 1, but faster
         (_, 1) => {
             let scale = terms.narrow_scale();
             set_narrow(terms, |n| n as f32 * scale, numbers.map(narrow_sums(terms)), out);
@@ -318,7 +322,7 @@ fn join<T, const V: usize>(
 }
 
 /// Returns a function that adds the base to a number, and wraps the sum to the bits that integers
-/// have without details.
+/// have above their details.
 #[inline(always)]
 fn wide_sums<const V: usize>(terms: &FloatMultipleTerms) -> impl Fn(&[u8; V]) -> i64 {
     let (base, unused) = (terms.base, terms.max_detail_bits());
@@ -333,7 +337,7 @@ fn narrow_sums<const V: usize>(terms: &FloatMultipleTerms) -> impl Fn(&[u8; V]) 
     move |number| base.wrapping_add(wide(number) as i32) << unused >> unused
 }
 
-/// Converts a number of at most 8 bytes.
+/// Converts a number of at most 8 bytes to an integer.
 #[inline(always)]
 fn wide(number: &[u8]) -> i64 {
     let mut wide = [0; 8];
@@ -341,8 +345,8 @@ fn wide(number: &[u8]) -> i64 {
     i64::from_le_bytes(wide)
 }
 
-/// Returns the bit length of a nonnegative number, taken from the exponent of a float. For numbers
-/// of more than 24 bits, returns some length above 24.
+/// Returns the bit length of a nonnegative number, which is taken from the exponent of a float. For
+/// a number of more than 24 bits, returns some length above 24.
 #[inline(always)]
 fn bit_length(number: i32) -> i32 {
     let exponent = (number as f32).to_bits() >> 23; // at most 8 bits: no sign
@@ -386,8 +390,8 @@ fn to_bf16(x: f32) -> [u8; 2] {
     (rounded as u16).to_le_bytes() // exact: at most 16 bits after the shift
 }
 
-/// Rounds a number that is not NaN to the nearest f16. Has no branches, so that the compiler
-/// vectorizes it.
+/// Rounds a number that is not NaN to the nearest f16. Has no branches, so that the compiler can
+/// vectorize it.
 #[inline(always)]
 fn to_f16(x: f32) -> [u8; 2] {
     /// The smallest power of two that rounds to infinity: 2^16.

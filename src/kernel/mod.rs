@@ -1,6 +1,6 @@
 //! Inner loops over elements: one implementation per instruction set, chosen at run time.
 //!
-//! A *family* is a module with the kernels for one job:
+//! A *family* is a module that contains the kernels for one job:
 //!
 //! | family | job | chapter of the specification |
 //! |---|---|---|
@@ -19,33 +19,33 @@
 //! can run, and `best()` the fastest. A family contains
 //!
 //! * the *scalar* implementation, which is the definition in code and the oracle of the tests;
-//! * the same loops in vectors, which return the same bytes for any input. They are written once:
-//!   either the compiler vectorizes them, or they call the operations of a trait;
+//! * the same loops for vectors, which return the same bytes for any input. They are written only
+//!   once: either the compiler vectorizes them, or they call the operations of a trait;
 //! * the operations of that trait, if there is one, for each instruction set.
 //!
-//! Buffers are unaligned bytes, and their elements are unsigned little-endian integers of 1, 2, 4
-//! or 8 bytes. A kernel takes the [`Width`] at run time. It has one loop per width, compiled for
-//! the [`Word`] of that width by [`for_width`].
+//! Buffers are byte slices without alignment. Their elements are unsigned little-endian integers of
+//! 1, 2, 4 or 8 bytes. A kernel takes the [`Width`] at run time. It has one loop per width,
+//! compiled for the [`Word`] of that width by [`for_width`].
 //!
 //! In release builds, no input causes a panic, and none causes an access outside of a buffer. A
-//! loop only sees the elements that all of its buffers have, so a wrong length is harmless. Slices
-//! may end within a vector, and no vector is loaded or stored beyond their end: helpers read zeros
-//! there and drop what is written.
+//! loop processes only the elements that all of its buffers have, so a wrong length is harmless. A
+//! slice can end within a vector. No load or store goes beyond its end: helpers read zeros there,
+//! and discard the bytes that would be stored there.
 //!
 //! [`dispatch`] detects and chooses instruction sets and compiles code for them. [`vectors`] has
-//! loads, stores and the operations that several families share. This module uses nothing else of
+//! loads, stores and the operations that several families share. This module uses nothing else from
 //! the crate, so benchmarks can include it.
 
 #![cfg_attr(
     not(any(target_arch = "x86_64", target_arch = "aarch64")),
-    allow(unused, reason = "the scalar kernels need few of the loops in vectors")
+    allow(unused, reason = "the scalar kernels use few of the helpers for vectors")
 )]
 
 mod dispatch;
 mod vectors;
 
 pub mod bins;
-#[cfg_attr(not(feature = "zstd"), allow(dead_code, reason = "only the encodings with Zstandard call it"))]
+#[cfg_attr(not(feature = "zstd"), allow(dead_code, reason = "only encodings that use Zstandard call it"))]
 pub mod bitshuffle;
 pub mod byte_planes;
 pub mod dictionaries;
@@ -88,7 +88,7 @@ impl Width {
     }
 }
 
-/// Cuts both buffers to the whole elements that fit in the shorter one. Debug builds assert that
+/// Cuts both buffers to the whole elements that fit in the shorter buffer. Debug builds assert that
 /// this removes nothing.
 fn whole_elements<'s, 'd>(width: Width, src: &'s [u8], dst: &'d mut [u8]) -> (&'s [u8], &'d mut [u8]) {
     debug_assert_eq!(src.len(), dst.len(), "source and destination differ in length");
@@ -101,11 +101,11 @@ fn whole_elements<'s, 'd>(width: Width, src: &'s [u8], dst: &'d mut [u8]) -> (&'
 /// Returns the number of elements that both buffers have. `bytes` has one byte per element. Debug
 /// builds assert that both have the same number.
 fn common_count(width: Width, elements: &[u8], bytes: &[u8]) -> usize {
-    debug_assert_eq!(elements.len(), bytes.len() * width.bytes(), "buffers differ in elements");
+    debug_assert_eq!(elements.len(), bytes.len() * width.bytes(), "the buffers have different numbers of elements");
     bytes.len().min(elements.len() / width.bytes())
 }
 
-/// An unsigned integer as wide as an element. All arithmetic wraps around.
+/// An unsigned integer that is as wide as an element. All arithmetic wraps around.
 trait Word: Copy + Default {
     /// The size of an element in bytes.
     const BYTES: usize;
@@ -172,7 +172,7 @@ macro_rules! words {
 }
 words!(u8, u16, u32, u64);
 
-/// Evaluates `$body` with type `$word` as the [`Word`] of `$width`.
+/// Evaluates `$body`, in which the type `$word` is the [`Word`] of `$width`.
 macro_rules! for_width {
     ($width:expr, $word:ident => $body:expr) => {
         match $width {
@@ -233,7 +233,7 @@ fn pad<const N: usize>(bytes: &[u8]) -> [u8; N] {
 
 /// Copies as many bytes as the shorter slice has, at most 63.
 ///
-/// Every copy has a constant length: a call to `memcpy` would force the caller to spill its
+/// Every copy has a constant length, because a call to `memcpy` would force the caller to spill its
 /// vectors.
 #[inline(always)]
 fn copy_short(from: &[u8], to: &mut [u8]) {

@@ -1,15 +1,16 @@
 //! Tiers: escape-coded ranks (chapter 5.7 of the specification).
 //!
-//! Symbols are replaced by their rank in the order of frequency, in codes of 1 to 4 bits. The code
-//! of all ones is an *escape*: its symbol is the next one of the next, rarer tier. There are three
-//! tiers, and the escapes of the third are literals, so tiers are merged from the last to the
-//! first. An entropy coder decodes one symbol at a time. Tiers decode 64 at once; only a count
-//! passes from group to group.
+//! Symbols are replaced by their rank in the order of frequency, in codes of 1 to 4 bits. A code of
+//! all ones is an *escape*: it stands for the next symbol of the next tier, which has the rarer
+//! symbols. There are three tiers, and the escapes of the third stand for literals, so tiers are
+//! merged from the last to the first. An entropy coder decodes one symbol at a time. Tiers decode
+//! 64 symbols at once, and only a count is passed from group to group.
 //!
-//! The layout makes that possible. Codes are stored in groups of 64, bit plane by bit plane: a
+//! The layout makes this possible. Codes are stored in groups of 64, bit plane by bit plane: a
 //! group of codes of `width` bits is `width` little-endian words of 64 bits, and bit `t` of word
-//! `j` is bit `j` of code `t`. The AND of the words is thus the mask of the escapes, and its bit
-//! count is the number of symbols that the group takes from the next tier. To merge a group:
+//! `j` is bit `j` of code `t`. The AND of the words is therefore the mask of the escapes, and the
+//! number of bits set in this mask is the number of symbols that the group takes from the next
+//! tier. A group is merged as follows:
 //!
 //! ```text
 //! mask    = words[0] & words[1] & ...
@@ -19,15 +20,15 @@
 //! ```
 //!
 //! `expand` of [`Group`] distributes consecutive bytes to the elements that a mask selects. To
-//! split a group, the codes are looked up by symbol and stored plane by plane; `compress` collects
-//! the symbols that escape.
+//! split a group, the codes are looked up by symbol and stored plane by plane, and `compress`
+//! collects the symbols that escape.
 //!
 //! Only two operations differ between instruction sets, see [`Codes`]. *Planes to codes*: AVX-512
-//! transposes bits with the instruction of its bit-shuffle. AVX2 and NEON turn each bit into a byte
-//! of all ones or zeros, and keep the bit of its plane. *Symbols to codes*: with AVX-512 and NEON,
-//! a table of 256 codes takes four register look-ups. AVX2 looks up only 16 entries at a time, so
-//! it takes one step per row of 16 symbols that contains a symbol with its own code: one or two for
-//! most tables.
+//! transposes bits with the instruction that its bit-shuffle uses. AVX2 and NEON turn each bit into
+//! a byte of all ones or all zeros, and keep only the bit of its plane. *Symbols to codes*: with
+//! AVX-512 and NEON, a look-up in a table of 256 codes takes four register look-ups. A look-up of
+//! AVX2 covers only 16 codes, so it takes one step for each row of 16 symbols in which a symbol has
+//! its own code. Most tables have one or two such rows.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations, intrinsics};
 use super::vectors::{Group, WINDOW};
@@ -50,7 +51,7 @@ use {
 
 pub use super::vectors::GROUP;
 
-/// The size in bytes of a group of the widest codes.
+/// The size in bytes of a group of codes of 4 bits, the widest.
 pub const GROUP_BYTES: usize = 4 * size_of::<u64>();
 
 /// The kernels of one instruction set. All slices have the lengths that [`Tiers`] states, and
@@ -72,22 +73,23 @@ pub trait Kernel: Sync {
     fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize;
 }
 
-/// One implementation of tiers.
+/// One implementation of the kernels for tiers.
 pub type Tiers = Implementation<dyn Kernel>;
 
-/// Returns the size in bytes of the groups for `count` codes of `width` bits.
+/// Returns the size in bytes of the groups of `count` codes of `width` bits.
 pub const fn code_bytes(width: usize, count: usize) -> usize {
     count.div_ceil(GROUP).saturating_mul(8 * width)
 }
 
 impl Tiers {
-    /// Decodes one tier. Each code of `width` bits (1 to 4) becomes its symbol in `table`, and each
-    /// escape the next symbol of `escaped`, or 0 beyond its end. Returns the number of escapes.
+    /// Decodes one tier. Replaces each code of `width` bits (1 to 4) with its symbol in `table`,
+    /// and each escape with the next symbol of `escaped`, or with 0 beyond the end of `escaped`.
+    /// Returns the number of escapes.
     ///
-    /// `codes` begins with a group for each whole group of symbols of `out`, and `last` with the
-    /// group of the remaining symbols. Codes that fill up the last group are ignored. If `codes` is
-    /// shorter or the width is invalid, nothing is written and the result is 0 (debug builds
-    /// assert).
+    /// `codes` must begin with a group for each whole group of symbols in `out`, and `last` with
+    /// the group of the remaining symbols. Codes that only fill up the last group are ignored.
+    /// Debug builds assert that `codes` is long enough and that the width is valid. Otherwise,
+    /// release builds write nothing and return 0.
     pub fn merge(
         &self,
         width: usize,
@@ -98,17 +100,17 @@ impl Tiers {
         out: &mut [u8],
     ) -> usize {
         let groups = codes.get(..out.len() / GROUP * 8 * width).filter(|_| (1..=4).contains(&width));
-        debug_assert!(groups.is_some(), "too few codes, or the width is invalid");
+        debug_assert!(groups.is_some(), "there are too few codes, or the width is invalid");
         groups.map_or(0, |codes| self.kernel.merge(width, codes, last, table, escaped, out))
     }
 
     /// Encodes one tier: the inverse of [`merge`](Self::merge). The code of a symbol is the lower
-    /// `width` bits of its entry in `code_of`. Symbols that escape go to the start of `escaped`.
-    /// Zero codes fill up the last group. Returns the number of escapes.
+    /// `width` bits of its entry in `code_of`. Symbols that escape are written to the start of
+    /// `escaped`. Codes of 0 fill up the last group. Returns the number of escapes.
     ///
-    /// `codes` must be at least as long as the groups, and `escaped` at least as long as `symbols`.
-    /// Otherwise, nothing is written and the result is 0 (debug builds assert). The bytes of
-    /// `escaped` after the symbols that escaped are unspecified.
+    /// `codes` must be at least as long as all groups, and `escaped` at least as long as `symbols`.
+    /// Debug builds assert this. Otherwise, release builds write nothing and return 0. The bytes
+    /// after the escaped symbols in `escaped` are unspecified.
     pub fn split(
         &self,
         width: usize,
@@ -126,8 +128,8 @@ impl Tiers {
         }
     }
 
-    /// Returns the number of escapes among the codes in `range`, of `width` bits (1 to 4). Codes
-    /// beyond the end of `codes` are not counted.
+    /// Returns the number of escapes among the codes in `range`. Each code has `width` bits (1 to
+    /// 4). Codes beyond the end of `codes` are not counted.
     pub fn escapes(&self, width: usize, codes: &[u8], range: Range<usize>) -> usize {
         if (1..=4).contains(&width) { self.kernel.escapes(width, codes, range) } else { 0 }
     }
@@ -192,7 +194,7 @@ const fn escape(width: usize) -> u8 {
     (1 << width) - 1
 }
 
-/// Returns the offset of the byte that has bit `plane` of code `i`.
+/// Returns the offset of the byte that contains bit `plane` of code `i`.
 const fn byte_of(width: usize, plane: usize, i: usize) -> usize {
     i / GROUP * 8 * width + 8 * plane + i % GROUP / 8
 }
@@ -239,7 +241,7 @@ fn merge<V: Codes, const W: usize>(
     escaped: &[u8],
     out: &mut [u8],
 ) -> usize {
-    // the entry of the escape is 0, to which the next symbol of `escaped` is added
+    // the entry of the escape is 0, and is replaced by the next symbol of `escaped`
     let mut table = *table;
     table[(1 << W) - 1] = 0; // in bounds: W is at most 4
     let table = v.load_symbols(&table);
@@ -262,8 +264,8 @@ fn merge<V: Codes, const W: usize>(
 /// Returns the symbols of a group whose escapes are `mask`, and adds the number of escapes to
 /// `escapes`.
 ///
-/// Not a closure, because closures cannot be forced to inline: a closure that is not inlined calls
-/// each vector instruction as a function, and takes eight times as long.
+/// This is not a closure, because a closure cannot be forced to be inlined. If it is not inlined,
+/// it calls each vector instruction as a function, and takes eight times as long.
 #[inline(always)]
 fn merge_group<V: Codes, const W: usize>(
     v: V,
@@ -302,7 +304,7 @@ fn split<V: Codes, const W: usize>(
         }
         let escaped = escaped.get_mut(escapes..).unwrap_or(&mut []);
         match escaped.first_chunk_mut() {
-            Some(window) => v.compress(mask, symbols, window), // the next escapes overwrite the rest
+            Some(window) => v.compress(mask, symbols, window), // the next escapes overwrite the other bytes
             None => {
                 let mut last = [0; WINDOW];
                 v.compress(mask, symbols, &mut last);
@@ -326,7 +328,8 @@ fn escapes<T>(_: T, width: usize, codes: &[u8], range: Range<usize>) -> usize {
     }
 }
 
-/// Counts the escapes in the whole groups of the range, and in the groups where it begins and ends.
+/// Counts the escapes in the whole groups of the range, and in the groups in which the range begins
+/// and ends.
 #[inline(always)]
 fn escapes_of_width<const W: usize>(codes: &[u8], range: Range<usize>) -> usize {
     let groups = codes.as_chunks::<8>().0.as_chunks::<W>().0;
@@ -347,7 +350,7 @@ fn escapes_of_width<const W: usize>(codes: &[u8], range: Range<usize>) -> usize 
     escapes as usize // exact: no target of this crate has a smaller usize
 }
 
-/// Returns the escapes of a group of codes: the codes whose bits are all set.
+/// Returns a mask of the escapes of a group of codes: the codes whose bits are all set.
 #[inline(always)]
 fn escape_mask(words: &[[u8; 8]]) -> u64 {
     words.iter().fold(u64::MAX, |mask, word| mask & u64::from_le_bytes(*word))
@@ -372,11 +375,11 @@ trait Codes: Group {
     fn load_symbols(self, symbols: &[u8; 16]) -> Self::Symbols;
     /// Returns the symbols of a group of codes, given as `W` words.
     fn symbols<const W: usize>(self, words: &[[u8; 8]], symbols: Self::Symbols) -> Self::Bytes;
-    /// Replaces the symbols whose bit is set, which are zero, with the next bytes of `escaped`, or
-    /// with zeros beyond its end.
+    /// Replaces the symbols whose bit is set with the next bytes of `escaped`, or with zeros beyond
+    /// its end. These symbols must be zero.
     #[inline(always)]
     fn replace(self, symbols: Self::Bytes, bits: u64, escaped: &[u8]) -> Self::Bytes {
-        let padded; // set only near the end: padding takes longer than everything else
+        let padded; // set only near the end, because padding takes longer than everything else
         let next = match escaped.first_chunk() {
             Some(whole) => whole,
             None => {
@@ -386,7 +389,7 @@ trait Codes: Group {
         };
         self.or(self.expand(bits, next), symbols)
     }
-    /// Loads the codes of 256 symbols. Only the lower `W` bits count.
+    /// Loads the codes of 256 symbols. Only the lower `W` bits of a code are used.
     fn load_codes<const W: usize>(self, code_of: &[u8; 256]) -> Self::Table;
     /// Returns the codes of a group of symbols, in the form that [`plane`](Self::plane) expects.
     fn codes(self, symbols: Self::Bytes, table: &Self::Table) -> Self::Bytes;
@@ -394,7 +397,7 @@ trait Codes: Group {
     fn plane(self, codes: Self::Bytes, bit: u8) -> u64;
 }
 
-/// The codes of the 16 symbols with the same upper four bits. All bits of a code are inverted, so
+/// The codes of 16 symbols that have the same upper four bits. All bits of a code are inverted, so
 /// an escape is 0.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
@@ -403,7 +406,7 @@ struct CodeRow {
     codes: __m256i,
 }
 
-/// The rows that contain a symbol with its own code.
+/// The rows in which a symbol has its own code, that is, does not escape.
 #[cfg(target_arch = "x86_64")]
 struct CodeRows {
     rows: [CodeRow; 16],
@@ -444,8 +447,8 @@ intrinsics! {
             let mut inverted = [_mm256_setzero_si256(); 2];
             for row in table.rows.get(..table.count).unwrap_or(&[]) {
                 for (inverted, symbols) in inverted.iter_mut().zip(symbols) {
-                    // Symbols of this row become 0x70 to 0x7F: the shuffle uses the lower four
-                    // bits. Any other becomes 0x80 or more: the shuffle returns 0.
+                    // Symbols of this row become 0x70 to 0x7F, and the shuffle uses the lower four
+                    // bits. Any other symbol becomes 0x80 or more, and the shuffle returns 0.
                     let index = _mm256_adds_epu8(_mm256_xor_si256(symbols, row.upper), _mm256_set1_epi8(0x70));
                     *inverted = _mm256_or_si256(*inverted, _mm256_shuffle_epi8(row.codes, index));
                 }
@@ -496,7 +499,8 @@ intrinsics! {
             _mm512_shuffle_epi8(symbols, bytes_of_planes(planes))
         }
 
-        // one step instead of two, and no copy near the end: saves a tenth of the time of a merge
+        // one step instead of two, and no copy near the end, which saves a tenth of the time of a
+        // merge
         fn replace(v: Avx512, symbols: __m512i, bits: u64, escaped: &[u8]) -> __m512i {
             _mm512_mask_expand_epi8(symbols, bits, load_up_to_64(escaped))
         }

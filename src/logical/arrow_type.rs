@@ -2,7 +2,7 @@
 //!
 //! tensilo has few types. A date, a decimal or an interval is stored as plain elements, and the
 //! metadata `arrow.type` of the column names the Arrow type, so that an export can restore it. The
-//! text has the grammar of Arrow's documentation: `date32`, `date64`, `time32[s]`, `time64[us]`,
+//! text uses the notation of Arrow's documentation: `date32`, `date64`, `time32[s]`, `time64[us]`,
 //! `duration[ms]`, `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`,
 //! `decimal128[10, 2]`, `month_interval`, `null`.
 //!
@@ -14,14 +14,14 @@ use std::fmt;
 /// The metadata key of the type.
 pub(crate) const KEY: &str = "arrow.type";
 
-/// The extension type of tensors of one shape.
+/// The extension type of tensors that all have the same shape.
 #[cfg(feature = "arrow")]
 pub(crate) const FIXED_SHAPE_TENSOR: &str = "arrow.fixed_shape_tensor";
-/// The extension type of tensors of several shapes.
+/// The extension type of tensors that differ in shape.
 #[cfg(feature = "arrow")]
 pub(crate) const VARIABLE_SHAPE_TENSOR: &str = "arrow.variable_shape_tensor";
 
-/// The metadata key of the names of dimensions: a JSON array of strings.
+/// The metadata key of the names of dimensions. The value is a JSON array of strings.
 #[cfg(feature = "arrow")]
 pub(crate) const DIM_NAMES: &str = "arrow.dim_names";
 /// The metadata key of the type that the values of a cast column had in the source.
@@ -31,13 +31,13 @@ pub(crate) const CAST_TYPE: &str = "import.cast";
 #[cfg(feature = "import")]
 pub(crate) const INFERRED_SHAPE: &str = "import.shape";
 
-/// Returns whether a field has one of these extension types.
+/// Returns whether a field has one of the two extension types of tensors.
 #[cfg(feature = "arrow")]
 pub(crate) fn is_tensor(field: &arrow_schema::Field) -> bool {
     matches!(field.extension_type_name(), Some(FIXED_SHAPE_TENSOR | VARIABLE_SHAPE_TENSOR))
 }
 
-/// Returns the approximate size of a null of a type in bytes.
+/// Returns the approximate size, in bytes, of a null of a type.
 #[cfg(feature = "arrow")]
 pub(crate) fn null_bytes(data_type: &arrow_schema::DataType) -> usize {
     use arrow_schema::DataType;
@@ -55,7 +55,7 @@ pub(crate) fn null_bytes(data_type: &arrow_schema::DataType) -> usize {
     }
 }
 
-/// Returns the members of lists or maps; `None` for other types.
+/// Returns the field of the members of a list or map type; `None` for other types.
 #[cfg(feature = "arrow")]
 pub(crate) fn members(data_type: &arrow_schema::DataType) -> Option<&arrow_schema::FieldRef> {
     use arrow_schema::DataType;
@@ -67,7 +67,7 @@ pub(crate) fn members(data_type: &arrow_schema::DataType) -> Option<&arrow_schem
     }
 }
 
-/// Returns the type of lists or maps with other members; `None` for other types.
+/// Returns a list or map type after replacing its members; `None` for other types.
 #[cfg(feature = "arrow")]
 pub(crate) fn with_members(
     data_type: &arrow_schema::DataType,
@@ -85,7 +85,7 @@ pub(crate) fn with_members(
     })
 }
 
-/// A type that must be recorded. Its `Display` is the text in the metadata.
+/// An Arrow type that must be recorded. Its `Display` is the text in the metadata.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ArrowType {
     Date32,
@@ -95,7 +95,7 @@ pub(crate) enum ArrowType {
     Duration(TimeUnit),
     Timestamp(TimeUnit, Option<String>),
     FixedSizeBinary(i32),
-    /// A decimal: its bits, precision and scale.
+    /// A decimal: its width in bits, its precision and its scale.
     Decimal(u16, u8, i8),
     MonthInterval,
     DayTimeInterval,
@@ -112,12 +112,12 @@ pub(crate) enum TimeUnit {
 }
 
 impl ArrowType {
-    /// Returns the type in the metadata.
+    /// Returns the type that the metadata names, if any.
     pub(crate) fn of(metadata: &Metadata) -> Option<Self> {
         Self::from_text(metadata.get(KEY)?)
     }
 
-    /// Parses the `Display` of a type.
+    /// Parses the text that `Display` writes.
     pub(crate) fn from_text(text: &str) -> Option<Self> {
         match text {
             "date32" => return Some(Self::Date32),
@@ -146,8 +146,8 @@ impl ArrowType {
         }
     }
 
-    /// Returns the stored form of an element of a decimal or interval. Returns
-    /// `None` for other types, and for precisions that a decimal of its width cannot have.
+    /// Returns the stored form of an element of a decimal or interval. Returns `None` for other
+    /// types, and for a precision that a decimal of this width cannot have.
     ///
     /// The form of a decimal depends on its precision, not on its width.
     pub(crate) fn stored_element(&self) -> Option<StoredElement> {
@@ -171,7 +171,8 @@ impl ArrowType {
         (precision <= max_precision).then_some(form)
     }
 
-    /// Returns whether the column has the elements in which an import stores the type.
+    /// Returns whether the elements of the column have the form in which an import stores this
+    /// type.
     pub(crate) fn fits(&self, column: &ColumnSchema) -> bool {
         use TimeUnit::{Microsecond, Millisecond, Nanosecond, Second};
         if let Some(stored) = self.stored_element() {
@@ -195,7 +196,7 @@ impl ArrowType {
 pub(crate) struct StoredElement {
     pub dtype: DType,
     /// The number of stored values per element, which is the extent of an additional innermost
-    /// dimension. `None` for a single value, which takes no dimension.
+    /// dimension; `None` for a single value, which needs no dimension.
     pub extent: Option<u32>,
 }
 
@@ -273,20 +274,22 @@ pub(crate) use arrow::{DTYPE, in_arrow, stored_element};
 
 #[cfg(feature = "arrow")]
 mod arrow {
-    //! Conversions from and to the types of Arrow's library.
+    //! Conversions from and to the types of Arrow's Rust library.
 
     use super::{ArrowType, StoredElement, TimeUnit};
     use crate::{ColumnSchema, DType, Result};
     use arrow_schema::{DataType, IntervalUnit};
     use std::borrow::Cow;
 
-    /// The metadata key of a field: the name of the tensilo type whose bits its elements have, if
-    /// Arrow lacks the type. It marks bf16 in `UInt16`, small numbers in `UInt8`, and complex
-    /// numbers in `Float32`, where an innermost dimension of 2 is one number.
+    /// The metadata key of a field whose elements have the bits of a tensilo type that Arrow lacks.
+    /// The value is the name of that type. It marks bf16 in `UInt16`, small numbers in `UInt8`, and
+    /// complex numbers in `Float32`. In the last case, an innermost dimension of 2 is one complex
+    /// number.
     pub(crate) const DTYPE: &str = "tensilo.dtype";
 
-    /// Returns the column with an Arrow type of the same bytes, and the mark that names its own
-    /// type. Fails for a type that this release does not know.
+    /// Returns the column with a type that Arrow has, whose elements have the same bytes. If this
+    /// changes the type, [`DTYPE`] in the metadata names the original type. Fails for a type that
+    /// this release does not know.
     pub(crate) fn in_arrow(column: &ColumnSchema) -> Result<Cow<'_, ColumnSchema>> {
         column.check_known()?;
         let (dtype, shape) = match column.dtype {
@@ -299,8 +302,8 @@ mod arrow {
         Ok(Cow::Owned(plain))
     }
 
-    /// Returns the stored form of an element of a decimal or interval. Returns
-    /// `None` for other types, and for precisions that a decimal of its width cannot have.
+    /// Returns the stored form of an element of a decimal or interval. Returns `None` for other
+    /// types, and for a precision that a decimal of this width cannot have.
     pub(crate) fn stored_element(data_type: &DataType) -> Option<StoredElement> {
         ArrowType::from_arrow(data_type)?.stored_element()
     }
@@ -330,7 +333,6 @@ mod arrow {
             })
         }
 
-        /// Returns the Arrow type.
         pub(crate) fn to_arrow(&self) -> DataType {
             match self {
                 Self::Date32 => DataType::Date32,

@@ -1,13 +1,14 @@
 //! What the elements of a column stand for, if their own type does not say so.
 //!
 //! An import from Arrow or Parquet stores a decimal as its unscaled integer, a timestamp as a count
-//! of its unit, and an interval as its parts. The metadata of the column names Arrow's type, so an
-//! export restores it.
+//! of its unit, and an interval as its components. The metadata of the column names the Arrow type,
+//! so an export can restore it.
 //!
-//! Loaders and array files deliver plain numbers and lose that type. Without a check, 1.50 would
-//! silently arrive as 150, or as 16 bytes. So they call [`LogicalType::check_values`] first, or
-//! [`LogicalType::check_numbers`] if they cannot convey the unit of a count either.
-//! [`Cursor`](crate::Cursor) and [`Writer`](crate::Writer) always work with the stored elements.
+//! Loaders, and exports to array files, deliver plain numbers without that type. Without a check,
+//! 1.50 would silently arrive as 150, or as 16 bytes. Both therefore call
+//! [`LogicalType::check_values`] first, or [`LogicalType::check_numbers`] if they cannot convey the
+//! unit of a count either. [`Cursor`](crate::Cursor) and [`Writer`](crate::Writer) always work with
+//! the stored elements.
 
 use crate::error::Advice;
 use crate::logical::arrow_type::ArrowType;
@@ -34,14 +35,15 @@ use std::fmt;
 pub struct LogicalType(ArrowType);
 
 impl LogicalType {
-    /// Returns the type in the metadata of a column, if the elements can have it.
+    /// Returns the type that the metadata of a column names, if the elements of the column can have
+    /// it.
     pub fn of(column: &ColumnSchema) -> Option<Self> {
         ArrowType::of(&column.metadata).filter(|logical| logical.fits(column)).map(Self)
     }
 
-    /// Returns whether each element is its own value: a decimal of scale 0 in an integer, a count
-    /// of the unit that the type states, or bytes. Otherwise it is a scaled integer, a byte of an
-    /// integer, or a part of an interval.
+    /// Returns whether each stored element is a value of the type: a decimal of scale 0 in an
+    /// integer, a count of the unit that the type states, or bytes. Otherwise, a stored element is
+    /// a scaled integer, a byte of an integer, or a component of an interval.
     pub fn is_stored_value(&self) -> bool {
         match &self.0 {
             ArrowType::Decimal(_, _, scale) => {
@@ -74,8 +76,8 @@ impl LogicalType {
         }
     }
 
-    /// Fails if the elements of a column are not its values. The error names the type, and suggests
-    /// a cast in the conversion, which stores the values.
+    /// Fails if the stored elements of a column are not its values. The error names the type, and
+    /// suggests a cast: a conversion with this cast stores the values.
     pub fn check_values(column: &ColumnSchema) -> Result<()> {
         match Self::of(column) {
             Some(logical) if !logical.is_stored_value() => Err(logical.refusal(column)),
@@ -101,9 +103,9 @@ impl LogicalType {
                 format!("the stored elements are the unscaled integers of {self}, not its values")
             }
             ArrowType::DayTimeInterval | ArrowType::MonthDayNanoInterval => {
-                format!("the stored elements are the parts of {self}, not its values")
+                format!("the stored elements are the components of {self}, not its values")
             }
-            _ => format!("the stored elements are counts of {self}, and their unit would be lost"),
+            _ => format!("the stored elements are counts in the unit of {self}, and the unit would be lost"),
         };
         Error::bad_argument(message).with_column(&column.name).with_advice([Advice::Cast(self.cast_target())])
     }

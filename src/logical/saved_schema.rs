@@ -1,21 +1,23 @@
 //! The Arrow schema of a source, saved in the metadata of the file.
 //!
-//! Columns do not show everything about the fields that they came from: large strings,
-//! dictionaries, kinds of lists, maps, names of items. An export restores these from the saved
-//! schema. It has the same form as in Parquet files: the value of `ARROW:schema` is the base64 of
-//! an encapsulated IPC message with the schema (`FF FF FF FF`, the length as u32, a flatbuffer), so
-//! any Arrow library can read it, for example `pyarrow.ipc.read_schema`. The schema's own metadata
-//! is left out, because it is the file's metadata. The importer adds two entries to the metadata of
-//! fields: `tensilo.dictionary` and `tensilo.name`.
+//! Columns do not record everything about the fields that they came from. For example, they do not
+//! show large strings, dictionaries, list types, maps, or the names of items. An export restores
+//! these from the saved schema. The saved schema has the same form as in Parquet files: the value
+//! of `ARROW:schema` is an encapsulated IPC message with the schema (`FF FF FF FF`, the length as
+//! u32, a flatbuffer), in base64. Any Arrow library can therefore read it, for example with
+//! `pyarrow.ipc.read_schema`. The metadata of the schema itself is left out, because it is stored
+//! as the metadata of the file. The importer adds two entries to the metadata of fields:
+//! `tensilo.dictionary` and `tensilo.name`.
 //!
-//! The value may come from a hostile file. Tables and strings of a flatbuffer can be shared, so a
-//! short value could state a schema that fills the memory. Verification therefore bounds what is
-//! visited by the length of the value, as the importer of Arrow files does. A value that cannot be
-//! read is ignored. Fields that no source can have, such as lists of a negative length, are left
-//! out when writing and when reading, so whatever is written can be read.
+//! The value can come from a hostile file. Tables and strings of a flatbuffer can be shared, so a
+//! short value could describe a schema that fills the memory. The verifier therefore limits how
+//! many bytes it visits, in proportion to the length of the value. The importer of Arrow files does
+//! the same. A value that cannot be read is ignored. Fields that no source can have, such as lists
+//! of a negative length, are left out both when writing and when reading, so every written value
+//! can be read.
 //!
-//! Without the feature `arrow`, the value is opaque: it is kept where it remains true, and removed
-//! otherwise. An export ignores fields that their columns do not fit.
+//! Without the feature `arrow`, the value is opaque: it is kept if it remains true, and removed
+//! otherwise. An export ignores saved fields that do not fit their columns.
 
 #[cfg(feature = "arrow")]
 pub(crate) use fields::{
@@ -32,25 +34,27 @@ pub(crate) use opaque::{forget_order, join, rename};
 /// The metadata key, the same as in Parquet files.
 pub(crate) const KEY: &str = "ARROW:schema";
 
-/// The maximum size of a metadata value of a field in the schema, in bytes. Longer values are only
-/// in the metadata of columns.
+/// The maximum size, in bytes, of a metadata value of a field in the schema. Longer values are
+/// stored only in the metadata of columns.
 #[cfg(feature = "arrow")]
 pub(crate) const METADATA_BYTES: usize = 64 << 10;
 
-/// The metadata key of a field in the schema: the values of its dictionary, as a JSON array.
+/// The metadata key, in a field of the schema, of the values of its dictionary. The value is a JSON
+/// array.
 #[cfg(feature = "arrow")]
 pub(crate) const DICTIONARY: &str = "tensilo.dictionary";
 
-/// The metadata key of a field in the schema: its name in the source, if another field has the same
-/// name.
+/// The metadata key, in a field of the schema, of its name in the source. It is present if another
+/// field has the same name.
 #[cfg(feature = "arrow")]
 pub(crate) const NAME: &str = "tensilo.name";
 
-/// The metadata key of a field: its logical type in Parquet, if Arrow has no such type.
+/// The metadata key, in a field, of its logical type in Parquet. It is present if Arrow does not
+/// have this type.
 #[cfg(feature = "arrow")]
 pub(crate) const LOGICAL_TYPE: &str = "PARQUET:logical_type";
 
-/// The schema as fields of Arrow.
+/// The schema as Arrow fields.
 #[cfg(feature = "arrow")]
 mod fields {
     use super::{DICTIONARY, KEY, NAME};
@@ -70,22 +74,22 @@ mod fields {
     pub(crate) const CONTINUATION: [u8; 4] = [0xFF; 4];
     /// The maximum depth of tables, the same as in Arrow's readers.
     const TABLES: usize = 64;
-    /// The maximum depth of fields. The message and the schema enclose them; a dictionary and the
-    /// type of its indexes can be inside.
+    /// The maximum depth of fields. Tables of four other levels need room: the message and the
+    /// schema around the fields, and a dictionary and its index type inside them.
     const DEPTH: usize = TABLES - 4;
-    /// The maximum number of bytes that a verifier visits per byte of a message. A real schema
-    /// needs about two, because only table headers are shared.
+    /// The maximum number of bytes that a verifier visits per byte of a message. For a real schema,
+    /// it visits about two, because only table headers are shared.
     const VISITS: usize = 8;
     /// The maximum size of all strings in a schema, in bytes. A flatbuffer has at most 2 GiB.
     const TEXT_BYTES: usize = 256 << 20;
 
-    /// Returns the fields of the source from the metadata of a file.
+    /// Returns the saved fields of the source from the metadata of a file.
     pub(crate) fn fields(metadata: &Metadata) -> Vec<FieldRef> {
         metadata.get(KEY).and_then(|value| decoded(value)).unwrap_or_default()
     }
 
-    /// Encodes fields. Leaves out fields that cannot be stored. Returns `None` if no field is left,
-    /// or if the strings are too long.
+    /// Encodes fields. Leaves out fields that cannot be stored. Returns `None` if no fields are
+    /// left, or if the strings are too long.
     pub(crate) fn encoded(fields: &[FieldRef]) -> Option<String> {
         let fields: Fields =
             fields.iter().filter(|field| is_sound(field, DEPTH, field.name().len())).cloned().collect();
@@ -113,7 +117,7 @@ mod fields {
         Some(sound.cloned().collect())
     }
 
-    /// Returns the message in these bytes.
+    /// Verifies the message in these bytes, and returns it.
     pub(crate) fn message_in(bytes: &[u8]) -> Result<Message<'_>, InvalidFlatbuffer> {
         root_as_message_with_opts(&verifier(bytes), bytes)
     }
@@ -128,7 +132,7 @@ mod fields {
         }
     }
 
-    /// Returns whether a field is or contains a union. The depth has been verified.
+    /// Returns whether a field is or contains a union. The caller has verified the depth.
     fn has_union(field: &EncodedField<'_>) -> bool {
         field.type_type() == Type::Union || field.children().into_iter().flatten().any(|child| has_union(&child))
     }
@@ -141,7 +145,7 @@ mod fields {
         let inside = |field: &FieldRef| is_sound(field, depth, name_bytes);
         match field.data_type() {
             DataType::Struct(fields) => fields.iter().all(|field| {
-                // a dot, and the name
+                // a dot and the name
                 let name_bytes = name_bytes.saturating_add(1).saturating_add(field.name().len());
                 is_sound(field, depth, name_bytes)
             }),
@@ -189,7 +193,7 @@ mod fields {
         matches!(field.data_type(), DataType::Dictionary(..)) || inside(field.data_type()).iter().any(has_dictionary)
     }
 
-    /// Changes the fields in the metadata of a file.
+    /// Changes the saved fields in the metadata of a file.
     fn update(metadata: &mut Metadata, change: impl FnOnce(&[FieldRef]) -> Vec<FieldRef>) {
         let Some(fields) = metadata.get(KEY).and_then(|value| decoded(value)) else { return };
         match encoded(&change(&fields)) {
@@ -198,8 +202,8 @@ mod fields {
         }
     }
 
-    /// Makes all dictionaries unordered, because appended values come after the others, whatever
-    /// the order is.
+    /// Makes all dictionaries unordered, because appended values come after the existing values,
+    /// regardless of the order.
     pub(crate) fn forget_order(metadata: &mut Metadata) {
         fn unordered(field: &FieldRef) -> FieldRef {
             Arc::new(with_inside(field, unordered).with_dict_is_ordered(false))
@@ -212,19 +216,20 @@ mod fields {
         without_entry(field, DICTIONARY)
     }
 
-    /// Removes an entry from the metadata of a field and of all fields inside it.
+    /// Returns a field after removing an entry from its metadata and from the metadata of all
+    /// fields inside it.
     pub(crate) fn without_entry(field: &FieldRef, key: &str) -> FieldRef {
         let mut field = with_inside(field, |field| without_entry(field, key));
         field.metadata_mut().remove(key);
         Arc::new(field)
     }
 
-    /// Merges the schema of another source into the first: a field is nullable if it is nullable in
-    /// either schema.
+    /// Merges the schema of another source into a schema. A field becomes nullable if it is
+    /// nullable in either schema.
     pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
         let (Some(own), Some(other)) = (metadata.get(KEY), other.get(KEY)) else { return };
         let Some(others) = decoded(other) else { return };
-        // dictionaries whose values are not in the schema may differ
+        // dictionaries whose values are not in the schema can differ
         if own != other || others.iter().any(has_dictionary) {
             update(metadata, |fields| merged_fields(fields, &others));
         }
@@ -237,8 +242,9 @@ mod fields {
         fields.iter().map(merged).collect()
     }
 
-    /// Merges a field into another. If the values of its dictionary are not known to be the same,
-    /// it becomes unordered, and its indexes become wide enough for the values of both.
+    /// Merges another field into a field. If the dictionaries of the two fields are not known to
+    /// have the same values, the merged dictionary becomes unordered, and its indexes become wide
+    /// enough for the values of both.
     fn merged(field: &FieldRef, other: &FieldRef) -> FieldRef {
         let values = |field: &Field| field.metadata().get(DICTIONARY).cloned();
         let is_known = values(field).is_some() && values(field) == values(other);
@@ -260,7 +266,7 @@ mod fields {
         Arc::new(merged.with_nullable(nullable).with_dict_is_ordered(is_ordered))
     }
 
-    /// Returns an index type for many values.
+    /// Returns an index type that is wide enough for many values.
     fn wider_index(index: &DataType) -> DataType {
         match index {
             DataType::Int8 | DataType::UInt8 | DataType::Int16 | DataType::UInt16 => DataType::Int32,
@@ -275,8 +281,8 @@ mod fields {
         inside: HashMap<&'a str, Renames<'a>>,
     }
 
-    /// Renames fields. Each is given by the names of its enclosing structs and its own name. Two
-    /// fields may swap names. No listed field is inside another listed field.
+    /// Renames fields. Each field is given by the names of its enclosing structs and its own name.
+    /// Two fields may swap names. No listed field may be inside another listed field.
     pub(crate) fn rename(metadata: &mut Metadata, renames: &[(Vec<String>, &str)]) {
         let mut all = Renames::default();
         for (names, to) in renames {
@@ -286,19 +292,20 @@ mod fields {
         update(metadata, |fields| fields.iter().map(|field| renamed(field, &all)).collect());
     }
 
-    /// Returns a field of a struct or of the schema with its new names, inside as well.
+    /// Returns a field of a struct or of the schema with new names for itself and for the fields
+    /// inside it.
     fn renamed(field: &FieldRef, outer: &Renames<'_>) -> FieldRef {
         let Some(renames) = outer.inside.get(field.name().as_str()) else { return field.clone() };
         let mut renamed =
             if renames.inside.is_empty() { field.as_ref().clone() } else { renamed_inside(field, renames) };
         if let Some(to) = renames.own {
             renamed.set_name(to);
-            renamed.metadata_mut().remove(NAME); // the caller's name replaces the source's
+            renamed.metadata_mut().remove(NAME); // the caller's name replaces the name in the source
         }
         Arc::new(renamed)
     }
 
-    /// Returns a struct, or lists of structs, with new names inside.
+    /// Returns a struct, or lists of structs, with new names for the fields inside.
     fn renamed_inside(field: &Field, renames: &Renames<'_>) -> Field {
         match field.data_type() {
             DataType::Struct(_) => with_inside(field, |field| renamed(field, renames)),
@@ -306,7 +313,7 @@ mod fields {
         }
     }
 
-    /// Returns the names of the columns that a field becomes.
+    /// Returns the names of the columns in which a field is stored.
     pub(crate) fn columns(field: &Field) -> Vec<String> {
         fn collect(field: &Field, name: String, names: &mut Vec<String>) {
             match field.data_type() {
@@ -337,7 +344,7 @@ mod fields {
             Arc::new(Field::new("x", data_type, true))
         }
 
-        /// Returns a field inside `structs` structs.
+        /// Returns a field that is enclosed by `structs` structs.
         fn nested(structs: usize) -> FieldRef {
             let keys = DataType::Dictionary(Box::new(DataType::Int8), Box::new(DataType::Utf8));
             let leaf = Arc::new(Field::new("x", keys, true).with_metadata([("k", "v")]));
@@ -406,11 +413,11 @@ mod fields {
     }
 }
 
-/// Logical types of Parquet that Arrow does not have, as entries of a field's metadata.
+/// Logical types of Parquet that Arrow does not have, as entries in the metadata of a field.
 ///
-/// UUID, JSON and VARIANT are extension types of Arrow. The others get a string, which an export to
-/// Parquet converts back: `ENUM`, `BSON`, `GEOMETRY` and `GEOGRAPHY`. The last two are followed by
-/// a JSON array of their parameters.
+/// UUID, JSON and VARIANT are extension types of Arrow. For the other types, the entry is a string
+/// that an export to Parquet converts back: `ENUM`, `BSON`, `GEOMETRY` or `GEOGRAPHY`. The last two
+/// are followed by a JSON array of their parameters.
 #[cfg(feature = "parquet")]
 mod logical_type {
     use super::LOGICAL_TYPE;
@@ -419,7 +426,7 @@ mod logical_type {
     use parquet::basic::{EdgeInterpolationAlgorithm as Edges, LogicalType};
     use serde_json::{Value, json};
 
-    /// The extension type of groups of two binary columns, metadata and value.
+    /// The extension type of a group that has two binary columns: the metadata and the value.
     pub(crate) const VARIANT: &str = "arrow.parquet.variant";
     const JSON: &str = "arrow.json";
     const UUID: &str = "arrow.uuid";
@@ -450,8 +457,8 @@ mod logical_type {
         }
     }
 
-    /// Returns the logical type in the metadata that [`entry`] made, for a field that is not a
-    /// struct.
+    /// Returns the logical type that an [`entry`] in the metadata of a field states. The field must
+    /// not be a struct.
     pub(crate) fn of_field(field: &Field) -> Option<LogicalType> {
         match field.extension_type_name() {
             Some(JSON) => return Some(LogicalType::Json),
@@ -511,7 +518,7 @@ mod opaque {
     use super::KEY;
     use crate::Metadata;
 
-    /// Keeps the schema of several sources if they are the same.
+    /// Removes the schema if the schema of another source differs.
     pub(crate) fn join(metadata: &mut Metadata, other: &Metadata) {
         if other.get(KEY).is_some_and(|other| metadata.get(KEY) != Some(other)) {
             metadata.remove(KEY);
@@ -523,7 +530,7 @@ mod opaque {
         metadata.remove(KEY);
     }
 
-    /// Removes the schema, because its dictionaries may have an order that appended values do not
+    /// Removes the schema, because its dictionaries can have an order that appended values do not
     /// follow.
     pub(crate) fn forget_order(metadata: &mut Metadata) {
         metadata.remove(KEY);

@@ -2,21 +2,21 @@
 //!
 //! A batch needs many small ranges of a file, and each request has a fixed cost. Reading the gap
 //! between two nearby ranges is therefore often cheaper than sending a second request. The
-//! break-even gap is about the latency of a request times the throughput of the source, which
-//! differs by orders of magnitude between memory, a local disk and an object store. So each source
-//! states its own [`CoalesceConfig`].
+//! break-even gap is about the latency of a request times the throughput of the source. It differs
+//! by orders of magnitude between memory, a local disk and an object store, so each source states
+//! its own [`CoalesceConfig`].
 //!
-//! [`Requests::fill`] is one greedy sweep over the ranges, sorted by offset. A range extends the
-//! last request if the gap between them is at most `gap_bytes` and the request stays within
-//! `max_request_bytes`; otherwise it starts a new request. A range is never split: it lies in
-//! exactly one request, even if it exceeds the maximum. Each range carries a tag, so that the
-//! caller can map a request back to its ranges. Requests are in ascending order. Two of them share
-//! bytes only if the maximum forces overlapping ranges into separate requests.
+//! [`Requests::fill`] makes one greedy sweep over the ranges, sorted by offset. A range extends the
+//! last request if the gap between them is at most `gap_bytes` and the request does not exceed
+//! `max_request_bytes`. Otherwise, it starts a new request. A range is never split: it lies in
+//! exactly one request, even if it exceeds the maximum. Each range has a tag, so that the caller
+//! can map a request back to its ranges. Requests are in ascending order. Two requests share bytes
+//! only if the maximum forces overlapping ranges into separate requests.
 //!
 //! The bytes of all requests lie back to back in one buffer, which [`Source::read_ranges`] fills.
-//! So a source needs no memory of its own, and the caller can provide the buffer. No other module
-//! coalesces ranges: plans use this one for the bytes of a read, and object stores for the bytes
-//! that are neither cached nor in flight.
+//! The caller provides the buffer, so a source needs no memory of its own. No other module
+//! coalesces ranges. Plans use this module for the ranges of a read, and object stores use it for
+//! the ranges that are neither cached nor in flight.
 //!
 //! [`Source::read_ranges`]: super::Source::read_ranges
 
@@ -29,8 +29,8 @@ use std::{fmt, io};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CoalesceConfig {
-    /// The maximum gap between two ranges that one request fetches. The latency of a request times
-    /// the throughput of the source is a good value.
+    /// The maximum gap between two ranges that are fetched with one request. A good value is the
+    /// latency of a request times the throughput of the source.
     pub gap_bytes: u64,
     /// The maximum length of a request for several ranges. A longer range gets a request of its
     /// own.
@@ -44,12 +44,12 @@ pub struct CoalesceConfig {
 impl CoalesceConfig {
     /// For memory: no gap is worth reading.
     pub const MEMORY: Self = Self { gap_bytes: 0, max_request_bytes: 256 << 10, max_in_flight: 1 };
-    /// For files on a local disk, read with one system call after another. Copying a page of 4 KiB
-    /// from the page cache takes less time than a system call, and 256 KiB stay in the L2 cache
-    /// until they are decoded.
+    /// For files on a local disk, which are read with one system call at a time. Copying a page of
+    /// 4 KiB from the page cache takes less time than a system call, and 256 KiB stay in the L2
+    /// cache until they are decoded.
     pub const LOCAL_FILE: Self = Self { gap_bytes: 4 << 10, max_request_bytes: 256 << 10, max_in_flight: 1 };
-    /// For files on a network file system, where the system fetches many ranges at the same time.
-    /// At 64 MB/s, reading a gap of 64 KiB takes as long as a round trip of 1 ms.
+    /// For files on a network file system, from which many ranges are fetched at the same time. At
+    /// 64 MB/s, reading a gap of 64 KiB takes as long as a round trip of 1 ms.
     pub const NETWORK_FILE: Self = Self { gap_bytes: 64 << 10, max_request_bytes: 1 << 20, max_in_flight: 16 };
     /// For object stores in the same region. At 20 ms, 50 MB/s and 16 requests in flight, reading a
     /// gap of 64 KiB takes as long as another request.
@@ -67,32 +67,33 @@ impl Default for CoalesceConfig {
     }
 }
 
-/// Requests in ascending order of offset, and the ranges that each of them fetches. Reuses its
-/// memory: refilling it with no more ranges than before allocates nothing.
+/// Requests in ascending order of offset, and the ranges that each request fetches. The memory is
+/// reused: refilling with no more ranges than before allocates nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Requests {
     /// Ranges with their tags, in ascending order of offset.
-    needed: Vec<(Range<u64>, usize)>,
+    ranges: Vec<(Range<u64>, usize)>,
     requests: Vec<Range<u64>>,
-    /// For each request, the end of its ranges in `needed`.
+    /// For each request, the end of its ranges in `ranges`.
     ends: Vec<usize>,
 }
 
 impl Requests {
-    /// Coalesces ranges into requests. Each range has a tag of the caller's choice. Omits empty
-    /// ranges. Cost: one pass; ranges that are not in ascending order are sorted first.
-    pub fn fill(&mut self, needed: impl Iterator<Item = (Range<u64>, usize)>, config: &CoalesceConfig) -> Result<()> {
-        self.needed.clear();
+    /// Coalesces ranges into requests. Each range has a tag that the caller chooses. Omits empty
+    /// ranges. Cost: one pass over the ranges. Ranges that are not in ascending order are sorted
+    /// first.
+    pub fn fill(&mut self, ranges: impl Iterator<Item = (Range<u64>, usize)>, config: &CoalesceConfig) -> Result<()> {
+        self.ranges.clear();
         self.requests.clear();
         self.ends.clear();
-        for needed in needed.filter(|(range, _)| !range.is_empty()) {
-            memory::reserve(&mut self.needed, 1)?;
-            self.needed.push(needed);
+        for range in ranges.filter(|(range, _)| !range.is_empty()) {
+            memory::reserve(&mut self.ranges, 1)?;
+            self.ranges.push(range);
         }
-        if !self.needed.is_sorted_by_key(|(range, tag)| (range.start, *tag)) {
-            self.needed.sort_unstable_by_key(|(range, tag)| (range.start, *tag));
+        if !self.ranges.is_sorted_by_key(|(range, tag)| (range.start, *tag)) {
+            self.ranges.sort_unstable_by_key(|(range, tag)| (range.start, *tag));
         }
-        for (number, (range, _)) in self.needed.iter().enumerate() {
+        for (number, (range, _)) in self.ranges.iter().enumerate() {
             match (self.requests.last_mut(), self.ends.last_mut()) {
                 (Some(last), Some(end))
                     if range.start <= last.end.saturating_add(config.gap_bytes)
@@ -112,16 +113,16 @@ impl Requests {
         Ok(())
     }
 
-    /// Returns the requests, in ascending order. None is empty.
-    pub fn ranges(&self) -> &[Range<u64>] {
+    /// Returns the requests, in ascending order. No request is empty.
+    pub fn as_slice(&self) -> &[Range<u64>] {
         &self.requests
     }
 
     /// Returns the ranges of request number `request`, with their tags.
-    pub fn needed(&self, request: usize) -> &[(Range<u64>, usize)] {
+    pub fn ranges_of(&self, request: usize) -> &[(Range<u64>, usize)] {
         let end = self.ends.get(request).copied().unwrap_or(0);
         let start = request.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or(0);
-        self.needed.get(start..end).unwrap_or(&[])
+        self.ranges.get(start..end).unwrap_or(&[])
     }
 }
 
@@ -131,7 +132,7 @@ pub fn range_length(range: &Range<u64>) -> usize {
     usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX)
 }
 
-/// Returns the bytes of a range, given the `bytes` of a request that starts at `start`.
+/// Returns the bytes of a range. `bytes` has the bytes of the request, which starts at `start`.
 #[inline]
 pub(crate) fn bytes_of<'a>(start: u64, bytes: &'a [u8], range: &Range<u64>) -> &'a [u8] {
     let at = |offset: u64| range_length(&(start..offset));
@@ -176,8 +177,8 @@ mod tests {
             let mut requests = Requests::default();
             requests.fill(ranges.iter().cloned().zip(0..), &config).unwrap();
             let mut tags = Vec::new();
-            for (number, request) in requests.ranges().iter().enumerate() {
-                let of = requests.needed(number);
+            for (number, request) in requests.as_slice().iter().enumerate() {
+                let of = requests.ranges_of(number);
                 let longest = of.iter().map(|(range, _)| range.end - range.start).max().unwrap();
                 prop_assert!(request.end - request.start <= max_request_bytes.max(longest));
                 let mut end = request.start;

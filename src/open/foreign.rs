@@ -1,17 +1,17 @@
 //! Recognizes other file formats by their first bytes, and explains why a path cannot be opened as
 //! a file.
 //!
-//! Someone who opens the wrong file learns more from "is a Parquet file" than from a bad magic
-//! number. Placeholders and URLs get advice, too: a Git LFS pointer, the error page of a failed
-//! download, or a URL that no backend supports.
+//! A user who opens the wrong file learns more from "is a Parquet file" than from a message about a
+//! wrong magic number. Messages also give advice about placeholders and URLs: a Git LFS pointer,
+//! the error page of a failed download, or a URL that no backend supports.
 
 #[cfg(feature = "import")]
 use crate::Error;
 use std::io;
 use std::path::Path;
 
-/// Offset, magic bytes and description of each format. If one magic is a prefix of another, the
-/// longer one comes first.
+/// The offset, magic bytes and description of each format. If the magic bytes of one format are a
+/// prefix of others, the longer ones come first.
 const KNOWN: [(usize, &[u8], &str); 44] = [
     (0, b"version https://git-lfs.github.com/spec/", GIT_LFS),
     (0, b"PAR1", "a Parquet file"),
@@ -75,8 +75,8 @@ pub fn explain_missing(path: &Path, error: io::Error) -> io::Error {
         "file" => {
             format!("file:// is not supported; give the path {:?}", rest.strip_prefix("localhost").unwrap_or(rest))
         }
-        "hf" => "hf:// is not supported; download the files with huggingface_hub, or give the address \
-                 https://huggingface.co/datasets/OWNER/NAME/resolve/main/FILE of each"
+        "hf" => "hf:// is not supported; download the files with huggingface_hub, or give an address like \
+                 https://huggingface.co/datasets/OWNER/NAME/resolve/main/FILE for each file"
             .to_owned(),
         "s3" | "s3a" | "gs" | "gcs" | "az" | "azure" | "abfs" | "abfss" | "http" | "https" => {
             format!("{scheme}:// addresses are read through an object store (crate tensilo-object), not as files")
@@ -98,7 +98,8 @@ pub(crate) fn kind(first: &[u8]) -> Option<&'static str> {
     known.or_else(|| text_kind(first))
 }
 
-/// Describes a file that stands in for the real data, such as the result of a failed download.
+/// Describes a file that is only a placeholder for the data, such as the result of a failed
+/// download.
 #[cfg(feature = "import")]
 pub(crate) fn placeholder(first: &[u8]) -> Option<&'static str> {
     kind(first).filter(|what| [GIT_LFS, HTML].contains(what))
@@ -111,10 +112,10 @@ fn text_kind(first: &[u8]) -> Option<&'static str> {
         return Some(HTML);
     }
     if begins(b"<?xml") || begins(b"<error>") {
-        return Some("an XML document, such as an error of an object store");
+        return Some("an XML document, such as an error message of an object store");
     }
     if first.len() >= 16 && first.iter().all(|byte| *byte == 0) {
-        return Some("all zero bytes as far as it was read, as after an interrupted download");
+        return Some("all zero bytes as far as it was read, for example after an interrupted download");
     }
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let is_json = text.starts_with(b"{") || text.starts_with(b"[");
@@ -122,15 +123,15 @@ fn text_kind(first: &[u8]) -> Option<&'static str> {
         !is_json && !line.is_empty() && line.iter().all(|byte| *byte >= b' ' || matches!(byte, b'\t' | b'\r'));
     let has_fields = |separator: u8| line.contains(&separator) && text.contains(&b'\n');
     (is_text && (has_fields(b',') || has_fields(b'\t') || has_fields(b';')))
-        .then_some("text, perhaps CSV; convert it to Parquet first, with a library that knows its types")
+        .then_some("text, perhaps CSV; convert it to Parquet first, with a library that handles its types")
 }
 
-/// The number of leading bytes in the message about an unknown format.
+/// The number of leading bytes that the message about an unknown format shows.
 #[cfg(feature = "import")]
 const SHOWN: usize = 8;
 
-/// Returns the error for a file that starts with these bytes. `accepted` lists the formats that are
-/// accepted.
+/// Returns the error for a file that starts with these bytes and is not accepted. `accepted` lists
+/// the accepted formats.
 #[cfg(feature = "import")]
 pub(crate) fn unknown(first: &[u8], accepted: &str) -> Error {
     if first.is_empty() {
@@ -175,7 +176,7 @@ mod tests {
             (&b"version https://git-lfs.github.com/spec/v1\noid"[..], Some(GIT_LFS)),
             (b"<!DOCTYPE html><html>", Some(HTML)),
             (b"\xef\xbb\xbf\n <HTML lang=\"en\">", Some(HTML)),
-            (b"<?xml version=\"1.0\"?><Error>", Some("an XML document, such as an error of an object store")),
+            (b"<?xml version=\"1.0\"?><Error>", Some("an XML document, such as an error message of an object store")),
             (b"\x1f\x8b\x08\x04\0\0\0\0\0\xff\x06\0BC\x02\0\x1b\0", Some(KNOWN[25].2)),
             (b"\x1f\x8b\x08", Some("compressed with gzip")),
             (b"RIFF\0\0\0\0WAVEfmt ", Some("a WAV file")),
@@ -183,7 +184,7 @@ mod tests {
             (b"\x80\x04\x95\x10", Some(PICKLE)),
             (
                 b"id,name\n1,a",
-                Some("text, perhaps CSV; convert it to Parquet first, with a library that knows its types"),
+                Some("text, perhaps CSV; convert it to Parquet first, with a library that handles its types"),
             ),
             (b"{\"a\":1,\"b\":2}\n{}", None),
             (b"[1,2]\n", None),

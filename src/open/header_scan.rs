@@ -1,14 +1,14 @@
 //! Scans a file for region headers at multiples of 64, without following any offset in the file.
 //!
-//! Two searches need this: opening scans backwards from the end for the last trailer; salvage and
-//! verification scan forwards for the next region. A candidate is 64 bytes that start with the
-//! magic of a region. Few other bytes start that way, so checking the CRC of every candidate is
-//! cheap.
+//! Two searches use this scan. Opening scans backwards from the end for the last trailer. Salvage
+//! and verification scan forwards for the next region. A candidate is 64 bytes that start with the
+//! magic bytes of a region. Few other bytes start this way, so checking the CRC of every candidate
+//! is cheap.
 //!
-//! No byte is read twice. A scan keeps the block it read last in a [`Window`] and examines the rest
-//! of that block before it reads another. Blocks start small and grow, because the first header
-//! examined is usually the right one. To skip unreadable sectors, forward blocks end at a sector
-//! boundary, and a block that fails is read again one sector at a time.
+//! No byte is read twice, unless a read fails. A scan keeps the bytes of its last read in a
+//! [`Window`], and examines all of them before it reads again. The first header examined is usually
+//! the right one, so reads start short and grow. To skip unreadable sectors, the reads of a forward
+//! scan end at a sector boundary, and a read that fails is repeated one sector at a time.
 
 use super::source::{Source, fetch, slice};
 use crate::bytes::le::u64_of;
@@ -18,60 +18,60 @@ use crate::{Error, ErrorKind, Result};
 /// The smallest unit that a disk reads, in bytes.
 const SECTOR: u64 = 4 << 10;
 
-/// The sizes in bytes of the blocks that a scan reads, unless the file is in memory.
+/// The sizes in bytes of the reads of a scan, unless the file is in memory.
 #[derive(Clone, Copy)]
-pub(crate) struct BlockSizes {
-    /// The first block: 64 if the first header examined is probably the right one.
+pub(crate) struct ReadSizes {
+    /// The first read: 64 if the first header examined is probably the right one.
     pub first: u64,
-    /// The second block. Each block after it is twice as large.
+    /// The second read. Each read after it is twice as long.
     pub second: u64,
-    /// The largest block.
-    pub largest: u64,
+    /// The longest read.
+    pub max: u64,
 }
 
-impl BlockSizes {
-    fn after(self, block: u64) -> u64 {
-        if block < self.second { self.second } else { block.saturating_mul(2).min(self.largest) }
+impl ReadSizes {
+    fn after(self, read: u64) -> u64 {
+        if read < self.second { self.second } else { read.saturating_mul(2).min(self.max) }
     }
 }
 
-/// 64 bytes that start with the magic of a region header.
+/// 64 bytes that start with the magic bytes of a region header.
 pub(crate) struct Candidate<'b> {
     pub kind: RegionKind,
     pub offset: u64,
     pub bytes: &'b [u8; HEADER_BYTES],
 }
 
-/// A scan for headers. Keeps the block it read last.
+/// A scan for headers. Keeps the bytes of its last read.
 ///
-/// Cost: one pass over the scanned bytes, and memory for the largest block, or none if the file is
+/// Cost: one pass over the scanned bytes, and memory for the longest read, or none if the file is
 /// in memory.
 pub(crate) struct HeaderScan<'a> {
     source: &'a dyn Source,
-    sizes: BlockSizes,
+    sizes: ReadSizes,
     window: Window,
     skips_unreadable: bool,
 }
 
 impl<'a> HeaderScan<'a> {
-    pub(crate) fn new(source: &'a dyn Source, sizes: BlockSizes) -> Self {
+    pub(crate) fn new(source: &'a dyn Source, sizes: ReadSizes) -> Self {
         Self { source, sizes, window: Window::default(), skips_unreadable: false }
     }
 
-    /// Skips sectors that cannot be read. By default they end the scan with an error.
+    /// Skips sectors that cannot be read. By default, such a sector ends the scan with an error.
     pub(crate) fn skip_unreadable(mut self) -> Self {
         self.skips_unreadable = true;
         self
     }
 
-    /// Returns the bytes from `start` to `end`, or to the end of the file, and keeps them for the
-    /// next scan.
+    /// Returns the bytes from `start` to `end`, or to the end of the file if it comes first. Keeps
+    /// them for the next scan.
     pub(crate) fn bytes(&mut self, start: u64, end: u64) -> Result<&[u8]> {
         self.window.until(self.source, start, end)
     }
 
-    /// Calls `accept` with the candidates from `from`, a multiple of 64, to `end`, and returns the
-    /// first `Some`.
+    /// Calls `accept` with each candidate from `from`, a multiple of 64, to `end`, and returns the
+    /// first result that is `Some`.
     pub(crate) fn first<T>(
         &mut self,
         from: u64,
@@ -79,35 +79,35 @@ impl<'a> HeaderScan<'a> {
         mut accept: impl FnMut(Candidate<'_>) -> Option<T>,
     ) -> Result<Option<T>> {
         let mut at = from;
-        let mut block_bytes = self.sizes.first;
+        let mut read_bytes = self.sizes.first;
         while at.saturating_add(HEADER_LEN) <= end {
-            // blocks end at a sector boundary, so an unreadable sector does not cost bytes of its
-            // neighbors
-            let length = if block_bytes < SECTOR { block_bytes } else { block_bytes - at % SECTOR };
+            // reads end at a sector boundary, so an unreadable sector does not make bytes of its
+            // neighbors unreadable
+            let length = if read_bytes < SECTOR { read_bytes } else { read_bytes - at % SECTOR };
             let buffered = self.window.bytes_from(at) & !(HEADER_LEN - 1);
             let length = if buffered > 0 { buffered } else { length }.min(end - at) & !(HEADER_LEN - 1);
             match self.window.until(self.source, at, at.saturating_add(length)) {
-                Ok(block) => {
-                    if let Some(found) = candidates(at, block).find_map(&mut accept) {
+                Ok(bytes) => {
+                    if let Some(found) = candidates(at, bytes).find_map(&mut accept) {
                         return Ok(Some(found));
                     }
                     at = at.saturating_add(length);
-                    block_bytes = self.sizes.after(block_bytes);
+                    read_bytes = self.sizes.after(read_bytes);
                 }
                 Err(error) if !self.skips_unreadable => return Err(error),
                 Err(error) if !matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Io) => return Err(error),
-                Err(_) if block_bytes > SECTOR => block_bytes = SECTOR,
+                Err(_) if read_bytes > SECTOR => read_bytes = SECTOR,
                 Err(_) => {
                     at = at.saturating_add(length);
-                    block_bytes = block_bytes.max(SECTOR);
+                    read_bytes = read_bytes.max(SECTOR);
                 }
             }
         }
         Ok(None)
     }
 
-    /// Calls `accept` with the candidates from `end` back to `from`, both multiples of 64, and
-    /// returns the first `Some`.
+    /// Calls `accept` with each candidate from `end` back to `from`, both multiples of 64, and
+    /// returns the first result that is `Some`.
     pub(crate) fn last<T>(
         &mut self,
         from: u64,
@@ -115,25 +115,26 @@ impl<'a> HeaderScan<'a> {
         mut accept: impl FnMut(Candidate<'_>) -> Option<T>,
     ) -> Result<Option<T>> {
         let mut end = end;
-        let mut block_bytes = self.sizes.first;
+        let mut read_bytes = self.sizes.first;
         while end > from {
             let buffered = self.window.bytes_before(end) & !(HEADER_LEN - 1);
-            let length = if buffered > 0 { buffered } else { block_bytes }.min(end - from);
+            let length = if buffered > 0 { buffered } else { read_bytes }.min(end - from);
             let start = end - length;
-            let block = self.window.until(self.source, start, end)?;
-            if let Some(found) = candidates(start, block).rev().find_map(&mut accept) {
+            let bytes = self.window.until(self.source, start, end)?;
+            if let Some(found) = candidates(start, bytes).rev().find_map(&mut accept) {
                 return Ok(Some(found));
             }
             end = start;
-            block_bytes = self.sizes.after(block_bytes);
+            read_bytes = self.sizes.after(read_bytes);
         }
         Ok(None)
     }
 }
 
-/// Returns the candidates in a block that starts at `start`, a multiple of 64.
-fn candidates(start: u64, block: &[u8]) -> impl DoubleEndedIterator<Item = Candidate<'_>> {
-    let headers = block.as_chunks::<HEADER_BYTES>().0.iter().enumerate();
+/// Returns the candidates in `bytes`, which are the bytes of the file from `start` on. `start` is a
+/// multiple of 64.
+fn candidates(start: u64, bytes: &[u8]) -> impl DoubleEndedIterator<Item = Candidate<'_>> {
+    let headers = bytes.as_chunks::<HEADER_BYTES>().0.iter().enumerate();
     headers.filter_map(move |(number, bytes)| {
         let kind = RegionKind::of(bytes)?;
         let offset = start.saturating_add(u64_of(number).saturating_mul(HEADER_LEN));
@@ -141,7 +142,7 @@ fn candidates(start: u64, block: &[u8]) -> impl DoubleEndedIterator<Item = Candi
     })
 }
 
-/// The range of the file that was read last. Empty for a file in memory.
+/// The range of the file that was read last. It is empty for a file in memory.
 #[derive(Default)]
 struct Window {
     start: u64,
@@ -149,8 +150,8 @@ struct Window {
 }
 
 impl Window {
-    /// Returns the bytes from `start` to `end`, or to the end of the file. Reads them if the window
-    /// does not contain them.
+    /// Returns the bytes from `start` to `end`, or to the end of the file if it comes first. Reads
+    /// them if the window does not contain them.
     fn until<'b>(&'b mut self, source: &'b dyn Source, start: u64, end: u64) -> Result<&'b [u8]> {
         let length = usize::try_from(end.min(source.byte_count()).saturating_sub(start)).unwrap_or(usize::MAX);
         if let Some(file) = source.as_bytes() {
@@ -164,7 +165,7 @@ impl Window {
         self.get(start, length).ok_or_else(|| Error::internal("the scan window lacks bytes that were just read"))
     }
 
-    /// Returns the number of bytes in the window at and after `start`.
+    /// Returns the number of bytes in the window from `start` on.
     fn bytes_from(&self, start: u64) -> u64 {
         if start < self.start { 0 } else { self.end().saturating_sub(start) }
     }
@@ -192,8 +193,8 @@ mod tests {
     use std::io;
     use std::sync::Mutex;
 
-    /// A file that is not in memory, and records its reads. If `bad_sectors` is set, sector 1
-    /// cannot be read.
+    /// A file that is not in memory. It records its reads. If `bad_sectors` is set, sector 1 cannot
+    /// be read.
     struct Disk {
         bytes: Vec<u8>,
         bad_sectors: bool,
@@ -215,7 +216,7 @@ mod tests {
         }
     }
 
-    const SIZES: BlockSizes = BlockSizes { first: HEADER_LEN, second: SECTOR, largest: 16 << 10 };
+    const SIZES: ReadSizes = ReadSizes { first: HEADER_LEN, second: SECTOR, max: 16 << 10 };
 
     /// Forty sectors, with a candidate at each of these offsets.
     fn disk(offsets: &[usize], bad_sectors: bool) -> Disk {
@@ -258,11 +259,11 @@ mod tests {
         }
         let mut scan = HeaderScan::new(&memory, SIZES);
         assert_eq!(backwards(&mut scan, 64, (end - 1) & !63), [100_032, 40_000, 4096, 4032, 64]);
-        assert_eq!(forwards(&mut scan, 4096 + 63), [0, 64, 4032], "a candidate ends before the end");
+        assert_eq!(forwards(&mut scan, 4096 + 63), [0, 64, 4032], "a candidate must end before the end of the scan");
     }
 
     #[test]
-    fn no_byte_is_read_twice_and_blocks_grow() {
+    fn no_byte_is_read_twice_and_reads_grow() {
         let offsets: Vec<usize> = (0..600).map(|i| i * 256).collect();
         let disk = disk(&offsets, false);
         assert_eq!(forwards(&mut HeaderScan::new(&disk, SIZES), disk.byte_count()).len(), 600);

@@ -1,10 +1,10 @@
 //! Determines whether two paths or open files are the same file.
 //!
-//! An output that is also an input would be lost, or read while it is written. Comparing paths
-//! cannot prevent that: a hard link, a symbolic link or `./` leads to the same file. So files are
-//! compared by device and inode, or the system's equivalent. A file that does not exist yet does
-//! not have an identity, and neither does anything but a regular file. Both are different from
-//! every other file.
+//! If an output is also an input, the input is lost, or is read while it is written. Comparing
+//! paths cannot prevent this, because a hard link, a symbolic link or `./` can lead to the same
+//! file. Files are therefore compared by device and inode, or by the equivalent on other systems.
+//! Only a regular file that exists has an identity. Everything else counts as different from every
+//! other file.
 
 use crate::error::display_path;
 use crate::{Error, Result};
@@ -12,19 +12,20 @@ use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 
-/// Identifies a regular file, whichever path or link leads to it: device and inode, or the system's
-/// equivalent.
+/// Identifies a regular file by its device and inode, or by the equivalent on other systems,
+/// regardless of the path or link that leads to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileIdentity(System);
 
 #[cfg(unix)]
 type System = (u64, u64);
-/// The handle keeps the file open, because only open files keep their identity.
+/// The handle keeps the file open, because only an open file keeps its identity.
 #[cfg(not(unix))]
 type System = std::sync::Arc<same_file::Handle>;
 
 impl FileIdentity {
-    /// Returns the identity of an open file; `None` if it is not a regular file, such as a pipe.
+    /// Returns the identity of an open file; `None` if it is not a regular file but, for example, a
+    /// pipe.
     pub fn of(file: &File) -> io::Result<Option<Self>> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
@@ -117,6 +118,6 @@ mod tests {
         let error = check(&a).unwrap_err();
         assert_eq!((error.kind(), error.path()), (crate::ErrorKind::BadArgument, Some(a.as_path())));
         assert!(check(&b).is_ok());
-        assert!(refuse_same(None, None, [(None, None)]).is_ok(), "two things without identity are not the same");
+        assert!(refuse_same(None, None, [(None, None)]).is_ok(), "files without an identity are not the same");
     }
 }

@@ -1,17 +1,17 @@
-//! Opens a file for reading or appending: its source, header, last valid trailer and footer
-//! (chapter 10).
+//! Opens a file for reading or appending: defines the sources of bytes, and reads the header, the
+//! last valid trailer and the footer of a file (chapter 10).
 //!
 //! A file is opened from both ends. The header, at the start, states the file id and the schema.
-//! The commit to read is the last one whose trailer and footer are both valid. The search for its
-//! trailer runs backwards, for two reasons: a killed writer leaves bytes after its last commit, and
-//! damage to one commit must not hide the commits before it.
+//! The commit to read is the last commit whose trailer and footer are both valid. The search for
+//! its trailer runs backwards from the end, for two reasons: a killed writer leaves bytes after its
+//! last commit, and damage to one commit must not hide the commits before it.
 //!
-//! The search is bounded even for hostile files. Footers of one file do not overlap, so the total
-//! length of all footers examined must not exceed the length of the file. Nothing in a body is used
-//! before its checksum is verified.
+//! The search is bounded even for hostile files. The footers of a file do not overlap, so the total
+//! length of all footers that the search reads must not exceed the length of the file. Nothing in a
+//! body is used before its checksum is verified.
 //!
-//! This module also represents two things that a footer states: the facts of a column, for callers,
-//! and the tables of a file (chapter 4.5), which are read when a chunk first needs them.
+//! This module also represents two things that a footer states: the facts about a column, for
+//! callers, and the tables of a file (chapter 4.5). A table is read when a chunk first needs it.
 
 pub(crate) mod coalesce;
 pub(crate) mod foreign;
@@ -23,7 +23,7 @@ mod positioned;
 pub(crate) mod source;
 
 pub use coalesce::{CoalesceConfig, RangeError, Requests, range_length};
-pub(crate) use header_scan::{BlockSizes, HeaderScan};
+pub(crate) use header_scan::{HeaderScan, ReadSizes};
 pub use identity::FileIdentity;
 pub(crate) use identity::refuse_same;
 #[cfg(feature = "import")]
@@ -85,7 +85,7 @@ pub(crate) fn body(source: &dyn Source, header: &RegionHeader) -> Result<Vec<u8>
     let length = usize::try_from(header.body_bytes).unwrap_or(usize::MAX);
     if let Some(file) = source.as_bytes() {
         let found = source::slice(file, header.body_offset(), length)?;
-        header.check_body(found)?; // before memory is allocated for it
+        header.check_body(found)?; // checked before memory is allocated for a copy
         return memory::copied(found);
     }
     let mut body = Vec::new();
@@ -94,7 +94,8 @@ pub(crate) fn body(source: &dyn Source, header: &RegionHeader) -> Result<Vec<u8>
     Ok(body)
 }
 
-/// A trailer that is valid by chapter 7.3, and its footer, whose body is not yet parsed.
+/// A trailer that is valid according to chapter 7.3, and its footer. The body of the footer is not
+/// yet parsed.
 struct ValidTrailer {
     trailer: Trailer,
     header: RegionHeader,
@@ -102,13 +103,13 @@ struct ValidTrailer {
     footer_body: Vec<u8>,
 }
 
-/// The scan for the last trailer, which is usually the last 64 bytes.
-const TRAILER_BLOCKS: BlockSizes = BlockSizes { first: HEADER_LEN, second: 64 << 10, largest: 64 << 10 };
+/// The sizes of the reads that search for the last trailer, which is usually in the last 64 bytes.
+const TRAILER_READS: ReadSizes = ReadSizes { first: HEADER_LEN, second: 64 << 10, max: 64 << 10 };
 
 /// Reads the commit that ends with the last valid trailer (chapter 7.3).
 pub(crate) fn open_last_commit(source: &dyn Source, opened: &FileHeader) -> Result<Commit> {
     let mut first_error = None;
-    let mut scan = HeaderScan::new(source, TRAILER_BLOCKS);
+    let mut scan = HeaderScan::new(source, TRAILER_READS);
     let mut end = source.byte_count() & !(HEADER_LEN - 1);
     // footers do not overlap, so their total length is at most the length of the file
     let mut left = source.byte_count();
@@ -128,8 +129,8 @@ pub(crate) fn open_last_commit(source: &dyn Source, opened: &FileHeader) -> Resu
     }))
 }
 
-/// Reads the trailer at `offset` and checks that it is valid by chapter 7.3. Subtracts the footer's
-/// length from `left`.
+/// Reads the trailer at `offset`, and checks that it is valid according to chapter 7.3. Subtracts
+/// the length of the footer from `left`.
 fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u64) -> Result<ValidTrailer> {
     let header = expect(source, offset, RegionKind::Trailer, file_id)?;
     let trailer = Trailer::parse(&header)?;
@@ -138,7 +139,7 @@ fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u6
         let message = "the trailer does not directly follow its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
-    // refuses the footer of a different file, or of a different state of this one
+    // refuses a footer of a different file, or of a different state of this file
     header.check_previous(footer_header.header_crc())?;
     *left = left.checked_sub(footer_header.body_bytes.into()).ok_or_else(|| {
         Error::corrupt("R-2.7", "the footers of damaged trailers overlap").with_offset(footer_header.offset)
@@ -161,7 +162,7 @@ pub(crate) fn check_encodings(facts: &ColumnRecord) -> Result<()> {
 }
 
 impl Commit {
-    /// Checks for all columns, for operations that need every column.
+    /// Checks for all columns. Operations that need every column call this.
     pub(crate) fn check_encodings(&self, schema: &Schema) -> Result<()> {
         let mut columns = self.footer.columns.iter().zip(&schema.columns);
         columns.try_for_each(|(facts, column)| check_encodings(facts).map_err(|error| error.with_column(&column.name)))
@@ -175,20 +176,20 @@ fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -
     Ok(header)
 }
 
-/// The facts that the footer states about a column.
+/// The facts about a column that the footer states.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ColumnFacts {
     /// The decoded size of all chunks in bytes.
     pub raw_bytes: u64,
-    /// The stored size of all chunks in bytes, without their headers.
+    /// The stored size of all chunks in bytes, without the headers of the chunks.
     pub stored_bytes: u64,
     /// The number of null samples.
     pub null_count: u64,
     /// The number of chunks.
     pub chunk_count: u64,
     /// The names of the encodings in use, each with the number of chunks whose values it encodes.
-    /// The number is 0 if it encodes only validity or shape.
+    /// The number is 0 for an encoding that encodes only validity or shape.
     pub encodings: Vec<(String, u64)>,
     /// The effect of the cast, if the column has one.
     pub cast: Option<CastFacts>,
@@ -207,7 +208,7 @@ impl From<&ColumnRecord> for ColumnFacts {
     }
 }
 
-/// A table that the footer lists, or that a walk over the file has found.
+/// A table that the footer lists, or that a walk over the regions of the file has found.
 pub(crate) struct TableSlot {
     pub(crate) entry: TableEntry,
     /// The table, once it has been read and verified.
@@ -233,7 +234,7 @@ impl TableSlot {
         }
         if self.entry.body_bytes > limits::ZSTD_DICTIONARY_BYTES {
             let message = format!(
-                "the table has {} bytes; a Zstandard dictionary has at most {}",
+                "the table has {} bytes, but a Zstandard dictionary has at most {}",
                 self.entry.body_bytes,
                 limits::ZSTD_DICTIONARY_BYTES
             );
@@ -244,7 +245,7 @@ impl TableSlot {
         Ok(self.loaded.get_or_init(|| zstd_dictionary).clone())
     }
 
-    /// Reads the body. Checks, and that the header agrees with the footer
+    /// Reads the body. Checks, and that the header agrees with the footer
     ///
     pub(crate) fn body(&self, source: &dyn Source, file_id: FileId) -> Result<Vec<u8>> {
         let header = RegionHeader::parse(&fetch_array(source, self.entry.offset)?, self.entry.offset)?;
@@ -258,6 +259,6 @@ impl TableSlot {
 
 /// Returns the error for a chunk whose table does not exist.
 pub(crate) fn missing_table(table: u32) -> Error {
-    let message = format!("the chunk needs table {table}, which does not precede it in its column");
+    let message = format!("the chunk needs table {table}, but no such table precedes the chunk in its column");
     Error::corrupt("R-5.13", message)
 }

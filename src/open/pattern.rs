@@ -1,12 +1,12 @@
 //! Expands a path pattern into the files and folders that match it.
 //!
-//! The crate `glob` decides whether a name matches; this module lists the folders. Listing them
-//! with `glob` as well would omit names that are not UTF-8, and would panic at the first one below
-//! the pattern. Here a name is matched in its displayed form, in which U+FFFD replaces bytes that
-//! are not UTF-8. So `*` and `?` match any bytes, and no file is silently omitted.
+//! The crate `glob` decides whether a name matches, and this module lists the folders. If `glob`
+//! listed them too, it would panic on the first name that is not UTF-8, or skip it silently. This
+//! module matches the displayed form of a name, in which U+FFFD replaces bytes that are not UTF-8.
+//! So `*` and `?` match any bytes, and no file is silently skipped.
 //!
-//! `**` follows links to folders, but not into a folder that the path has already passed through,
-//! so cycles of links terminate.
+//! `**` follows symbolic links to folders, but not into a folder that the path has already passed
+//! through. So the search ends even if links form a cycle.
 
 use crate::{Error, Result};
 use glob::{MatchOptions, Pattern};
@@ -33,8 +33,8 @@ const WILDCARDS: [char; 3] = ['*', '?', '['];
 /// if a folder cannot be searched.
 ///
 /// In a pattern, `*` matches any characters except `/`, `?` matches one, `[ab]` and `[a-f]` match
-/// one of several, and `**` matches any number of folders. Hidden names match only if the pattern
-/// contains the dot. A pattern that ends in `/` matches only folders.
+/// one of several, and `**` matches any number of folders. A hidden name matches only if the
+/// pattern contains its leading dot. A pattern that ends in `/` matches only folders.
 pub fn paths_matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let (start, segments) = parsed(pattern)?;
     let only_folders = pattern.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -94,7 +94,7 @@ struct FolderTrail {
     before: Option<Arc<FolderTrail>>,
 }
 
-/// Splits a pattern into the folder it starts in and its segments.
+/// Splits a pattern into its starting folder and its segments.
 fn parsed(pattern: &Path) -> Result<(PathBuf, Vec<Segment>)> {
     let bad = |message: String| Error::bad_argument(message).with_path(pattern);
     let (mut start, mut segments) = (PathBuf::new(), Vec::new());
@@ -138,7 +138,7 @@ fn is_folder(path: &Path) -> Result<bool> {
     Ok(metadata_if_exists(path, fs::metadata(path))?.is_some_and(|metadata| metadata.is_dir()))
 }
 
-/// Returns the entries of a folder. Empty if the path is not a folder.
+/// Returns the entries of a folder, or an empty list if the path is not a folder.
 fn entries(folder: &Path) -> Result<Vec<DirEntry>> {
     let folder = named(folder);
     if !is_folder(folder)? {
@@ -243,7 +243,7 @@ mod tests {
         ] {
             assert_eq!(matching(tree.path(), pattern), expected, "{pattern}");
         }
-        // there are millions of ways through 60 folders
+        // the pattern can be matched with 60 nested folders in millions of ways
         let tree = tempfile::tempdir().unwrap();
         let deepest = (0..60).fold(tree.path().to_path_buf(), |path, _| path.join("a"));
         fs::create_dir_all(deepest).unwrap();
@@ -257,7 +257,8 @@ mod tests {
         }
     }
 
-    /// Uses a link to itself as the folder that cannot be searched, because tests may run as root.
+    /// The folder that cannot be searched is a link to itself. A folder without read permission
+    /// would not do, because root can read it and tests can run as root.
     #[cfg(unix)]
     #[test]
     fn what_cannot_be_searched_is_an_error() {
@@ -285,7 +286,7 @@ mod tests {
         assert_eq!(matching(tree.path(), "**/y"), ["a/c/y", "c/y"]);
     }
 
-    /// Systems other than Linux may refuse such names.
+    /// Systems other than Linux can refuse such names.
     #[cfg(target_os = "linux")]
     #[test]
     fn names_that_are_not_utf_8_are_matched() {

@@ -1,10 +1,10 @@
 //! Local and network files, read with positional reads (`pread`).
 //!
-//! Each read is one system call with its own offset. So threads share a file without a lock. If
-//! another process truncates the file, a read returns an ordinary error, whereas a map would raise
-//! a signal. Systems differ in how they read at an offset, take hints and report the kind of file
-//! system. The functions for each system are below; where a system lacks a hint, its function does
-//! nothing.
+//! Each read is one system call with its own offset, so threads can share a file without a lock. If
+//! another process truncates the file, a read returns an ordinary error, whereas access to a memory
+//! map would raise a signal. Operating systems differ in how they read at an offset, accept hints
+//! and report the type of a file system. So these functions have one version for each system. A
+//! hint that a system does not support does nothing.
 //!
 //! Only regular files are accepted. Anything else has no length, and opening a pipe without a
 //! writer blocks forever.
@@ -21,8 +21,8 @@ use std::num::NonZeroU64;
 use std::ops::Range;
 use std::path::Path;
 
-/// A file that is read with `pread`: no mapping, no file position, no locks. If another process
-/// truncates it while it is open, reads return an ordinary error.
+/// A file that is read with `pread`, without a mapping, a file position or a lock. If another
+/// process truncates the file while it is open, reads return an ordinary error.
 ///
 /// If the file is on a network, all ranges of a read are prefetched before the first one is read,
 /// so the system fetches them at the same time.
@@ -60,7 +60,7 @@ impl PositionedFile {
 }
 
 /// Returns the default number of files that a reader of many files keeps open: half of the
-/// process's limit, at most 256. The remaining half is for everything else.
+/// process's limit, at most 256. The rest of the process can use the other half.
 pub fn default_open_files() -> usize {
     (open_file_limit() / 2).clamp(1, 256)
 }
@@ -71,13 +71,14 @@ fn open_file_limit() -> usize {
     getrlimit(Resource::Nofile).current.and_then(|limit| limit.try_into().ok()).unwrap_or(usize::MAX)
 }
 
-/// The default limit of open files of a macOS process is 256.
+/// Assumes 256 on macOS, where this is the default limit of a process, and 512 elsewhere.
 #[cfg(not(target_os = "linux"))]
 fn open_file_limit() -> usize {
     if cfg!(target_os = "macos") { 256 } else { 512 }
 }
 
-/// Refuses anything but a regular file, because it has no length and no bytes at an offset.
+/// Refuses anything but a regular file, because nothing else has a length and can be read at an
+/// offset.
 pub(crate) fn check_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
@@ -105,7 +106,7 @@ fn kind_of(_: &Metadata) -> Option<&'static str> {
     None
 }
 
-/// The descriptor, for programs that read the file by other means.
+/// Gives programs the descriptor, so that they can read the file by other means.
 #[cfg(unix)]
 impl std::os::fd::AsFd for PositionedFile {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {
@@ -133,7 +134,8 @@ impl Source for PositionedFile {
         read_each(self, ranges, out)
     }
 
-    /// Blocks start at multiples of 16. The system itself needs no alignment.
+    /// Returns 16, because blocks start at multiples of 16. The operating system itself requires no
+    /// alignment.
     fn alignment(&self) -> Option<u64> {
         Some(16)
     }

@@ -1,14 +1,14 @@
 //! Sources: where the bytes of a file come from.
 //!
-//! A [`Source`] answers reads at any offset, from many threads at once. Readers depend on nothing
+//! A [`Source`] serves reads at any offset, from many threads at once. Readers depend on nothing
 //! else, so they work on memory, maps, files and objects in a store. Two methods are required. The
 //! others have defaults and make a source faster or safer: coalescing, direct access to memory,
 //! hints, the identity of the file.
 //!
 //! If the bytes are in memory, a structure is borrowed in place; otherwise it is read into a
-//! buffer. [`FileBytes`] asks the source only once which case applies. Its functions refuse bytes
-//! outside the file before they allocate memory. [`FirstBytes`] truncates another source at
-//! an earlier commit.
+//! buffer. [`FileBytes`] determines only once which case applies. Its functions refuse bytes
+//! outside the file before they allocate memory. [`FirstBytes`] limits another source to
+//! the bytes of an earlier commit.
 
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError, range_length};
@@ -56,11 +56,11 @@ pub trait Source: Send + Sync {
     }
 
     /// Reads ranges like [`Source::read_ranges`], into memory that is large enough, and returns
-    /// that memory. Each range starts at a multiple of [`Source::alignment`], and ends at one or at
-    /// the end of the file.
+    /// that memory. Each range starts at a multiple of [`Source::alignment`]. It ends at such a
+    /// multiple or at the end of the file.
     ///
-    /// Default: calls [`Source::read_ranges`]. If reads can be neither stopped nor waited for, a
-    /// source leaks the memory and returns `None`.
+    /// Default: calls [`Source::read_ranges`]. If a source can neither cancel its reads nor wait
+    /// for them, it leaks the memory and returns `None`.
     fn read_to_memory(
         &self,
         ranges: &[Range<u64>],
@@ -79,8 +79,8 @@ pub trait Source: Send + Sync {
     /// nothing.
     fn prefetch(&self, _ranges: &[Range<u64>]) {}
 
-    /// Tells the source that bytes of the file broke a rule of the format. A source with a cache
-    /// drops its copies, because the original may be right. Default: does nothing.
+    /// Reports that bytes of the file violate the format. A source with a cache drops its copies,
+    /// because the original bytes can be intact. Default: does nothing.
     fn invalidate(&self) {}
 
     /// Returns the identity of the underlying file, so that no output overwrites it; `None` if
@@ -101,7 +101,7 @@ pub trait ReadMemory: Send + Sync {
     /// Returns the memory.
     fn bytes_mut(&mut self) -> &mut [u8];
 
-    /// Grows the memory to at least `bytes`, and keeps the first `used` bytes.
+    /// Grows the memory to at least `bytes` bytes, and keeps the first `used` bytes.
     fn reserve(&mut self, used: usize, bytes: usize) -> Result<()>;
 }
 
@@ -188,7 +188,7 @@ impl<S: Source + ?Sized> Source for Arc<S> {
     }
 }
 
-/// The bytes of a file. Asks the source only once, with a virtual call, whether they are in memory.
+/// The bytes of a file. Determines only once, with a virtual call, whether they are in memory.
 #[derive(Clone, Copy)]
 pub(crate) struct FileBytes<'a> {
     source: &'a dyn Source,
@@ -220,7 +220,7 @@ impl<'a> FileBytes<'a> {
         Ok(out)
     }
 
-    /// Returns `length` bytes at `offset`: borrowed if the file is in memory, else read into
+    /// Returns `length` bytes at `offset`: borrowed if the file is in memory, otherwise read into
     /// `buffer`. Bytes outside the file are refused before memory is allocated for them.
     pub(crate) fn get(self, offset: u64, length: usize, buffer: &'a mut Vec<u8>) -> Result<&'a [u8]> {
         if let Some(bytes) = self.memory {
@@ -288,7 +288,7 @@ fn outside(file_bytes: u64, offset: u64, length: usize) -> Error {
     Error::corrupt("R-2.5", message).with_offset(offset)
 }
 
-/// The first bytes of a source. Later appends are not seen.
+/// The first bytes of a source. Bytes appended later are not seen.
 pub(crate) struct FirstBytes {
     source: Arc<dyn Source>,
     bytes: u64,
@@ -305,7 +305,8 @@ impl FirstBytes {
         offset.checked_add(u64_of(length)).is_some_and(|end| end <= self.bytes)
     }
 
-    /// Returns the ranges before the first one that ends outside, and the error for that one.
+    /// Returns the ranges before the first one that ends outside this source, and the error for
+    /// that range.
     fn inside<'a>(&self, ranges: &'a [Range<u64>]) -> (&'a [Range<u64>], std::result::Result<(), RangeError>) {
         match ranges.iter().position(|range| range.end > self.bytes) {
             Some(range) => {

@@ -1,10 +1,10 @@
 //! Column buffers: contiguous samples of one column, in memory that is reused.
 //!
-//! A buffer has the layout of Arrow: values and, where they vary, offsets, extents and a validity
-//! bitmap; for a nested column also the lists of each level. Readers fill it from a file,
-//! [`ColumnBuffer::fill`] fills it from memory, and [`ColumnBuffer::join`] from other buffers, for
-//! a batch whose samples come from several files. A call that fails leaves the buffer empty, so
-//! stale samples cannot be mistaken for new ones.
+//! A buffer has the layout of Arrow: the values and a validity bitmap; for a ragged column also
+//! offsets and extents; for a nested column also the lists of each level. Readers fill it from a
+//! file, and [`ColumnBuffer::fill`] fills it from memory. [`ColumnBuffer::join`] fills it from
+//! other buffers, for a batch whose samples come from several files. A call that fails leaves the
+//! buffer empty, so stale samples cannot be mistaken for new ones.
 
 use super::sample::check_type;
 use crate::batch::{ColumnBatch, ListBuffer, push_bit};
@@ -76,7 +76,7 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Removes all samples and keeps the memory. This is the state after a failed call.
+    /// Removes all samples and keeps the memory. A failed call leaves the buffer in this state.
     pub(in crate::read) fn clear(&mut self) {
         self.levels.iter_mut().for_each(ListBuffer::remove_all);
         self.item_count = 0;
@@ -119,8 +119,9 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Fills the buffer with samples in memory, as a reader does from a file. Values have the type
-    /// of the column even if it has a cast. This is the inverse of [`ColumnBuffer::as_batch`].
+    /// Fills the buffer with samples in memory, as a reader fills it from a file. The values have
+    /// the type of the column, even if the column has a cast. This is the inverse of
+    /// [`ColumnBuffer::as_batch`].
     ///
     /// Fails if the batch does not fit the column.
     pub fn fill(&mut self, column: &ColumnSchema, batch: &ColumnBatch<'_>) -> Result<()> {
@@ -213,7 +214,7 @@ impl ColumnBuffer {
     }
 
     /// Returns the varying extents of the items of a ragged column: all extents of the first item,
-    /// outermost first, then of the second, and so on. Empty for a fixed shape.
+    /// outermost first, then all extents of the second, and so on. Empty for a fixed shape.
     pub fn extents(&self) -> &[u32] {
         &self.extents
     }
@@ -232,14 +233,14 @@ impl ColumnBuffer {
     }
 
     /// Returns whether item `i` of the buffer is null; `false` if there is no such item. For sample
-    /// `i` of a nested column, call [`ListBuffer::is_null`] on the first of the
+    /// `i` of a nested column, call [`ListBuffer::is_null`] on the first entry of
     /// [`ColumnBuffer::lists`].
     pub fn is_null(&self, i: usize) -> bool {
         i < self.item_count && self.null_count > 0 && !bit(&self.validity, i)
     }
 
-    /// Returns the bytes of item `i` of the buffer of a ragged column; `None` if there is no such
-    /// item, or if the shape is fixed.
+    /// Returns the bytes of item `i` of a ragged column; `None` if there is no such item, or if the
+    /// shape is fixed.
     pub fn ragged_bytes(&self, i: usize) -> Option<&[u8]> {
         let width = self.dtype.element_bytes();
         let at = |i: usize| usize::try_from(*self.offsets.get(i)?).ok()?.checked_mul(width);
@@ -247,8 +248,8 @@ impl ColumnBuffer {
     }
 
     /// Returns the byte offset in [`ColumnBuffer::bytes`] at which the values of the sample at
-    /// `position` start; if `position` is the number of samples, the end of the last. `None` beyond
-    /// that.
+    /// `position` start. If `position` is the number of samples, returns the end of the last
+    /// sample; beyond that, `None`.
     pub fn value_start(&self, position: usize) -> Option<usize> {
         let at = |offsets: &[u64], entry: usize| usize::try_from(*offsets.get(entry)?).ok();
         let item = self.levels.iter().try_fold(position, |entry, lists| at(lists.offsets(), entry))?;
@@ -276,7 +277,8 @@ impl ColumnBuffer {
     }
 
     /// Returns the samples as a batch for a writer, with their lists if the column is nested. A
-    /// column with a cast does not accept it, because its writer expects values of the source type.
+    /// column with a cast does not accept the batch, because its writer expects values of the
+    /// source type.
     pub fn as_batch(&self) -> ColumnBatch<'_> {
         let batch = ColumnBatch::from_bytes(self.dtype, self.item_count, &self.extents, self.bytes());
         let batch = if self.levels.is_empty() { batch } else { batch.in_buffers(&self.levels) };
@@ -290,7 +292,7 @@ impl ColumnBuffer {
     /// and an index in it. `None` is a null sample. Samples without values, which
     /// [`visit_blocks`](crate::stages::Decoder::visit_blocks) returns, add no values.
     ///
-    /// Fails if a buffer has a different type or shape, or lacks the sample; then this buffer is
+    /// Fails if a buffer has a different type or shape, or lacks the sample. This buffer is then
     /// empty. Cost: a copy of the samples. Allocates nothing once warmed up.
     pub fn join<'b>(
         &mut self,
@@ -329,7 +331,7 @@ impl ColumnBuffer {
         let is_alike =
             (from.dtype(), from.shape()) == (self.dtype(), self.shape()) && from.levels.len() == self.levels.len();
         if !is_alike || i >= from.sample_count() {
-            return Err(Error::bad_argument("the buffers to join must be of one column and contain the samples"));
+            return Err(Error::bad_argument("each buffer to join must match the column and contain its samples"));
         }
         let mut entries = i..i.saturating_add(1);
         for (to, lists) in self.levels.iter_mut().zip(&from.levels) {
@@ -400,7 +402,7 @@ impl ColumnBuffer {
         Ok(())
     }
 
-    /// Appends values of items.
+    /// Appends the values of items.
     pub(in crate::read) fn push_bytes(&mut self, bytes: &[u8]) -> Result<()> {
         let start = self.values.as_slice().len();
         self.values.resize(start.checked_add(bytes.len()).ok_or_else(outside)?)?;

@@ -7,9 +7,9 @@
 //! ([`should_decode_whole`]).
 //!
 //! Single samples are read without a plan, which would take 50 ns more (docs/src/benchmarks.md,
-//! "Reads without a plan"). Gathers and ranges use one: they plan their chunks, fetch the bytes
-//! together, and fill slices or buffers. [`Rows`] is a set of cursors whose columns are fetched
-//! together.
+//! "Reads without a plan"). Gathers and ranges use a plan: they look up all their chunks, fetch the
+//! bytes together, and fill slices or buffers. [`Rows`] is a set of cursors whose columns are
+//! fetched together.
 //!
 //! [`should_decode_whole`]: crate::read::chunk::open_chunk::should_decode_whole
 
@@ -38,8 +38,8 @@ use std::sync::Arc;
 /// [`LogicalType::of`](crate::LogicalType::of) returns the logical type.
 ///
 /// The suffix of a method states its destination: `*_slice` is a slice of the column's type;
-/// `*_bytes` a slice of bytes, for types that are known only at run time; `*_into` a
-/// [`ColumnBuffer`], which also takes ragged and nested samples and marks nulls.
+/// `*_bytes` is a slice of bytes, for types that are known only at run time; `*_into` is a
+/// [`ColumnBuffer`], which can also contain ragged and nested samples, and marks nulls.
 ///
 /// Each thread needs its own cursor, from [`Column::cursor`](crate::Column::cursor).
 pub struct Cursor {
@@ -59,7 +59,7 @@ impl Cursor {
     }
 
     /// Returns sample `i`, borrowed from the file if it is stored raw in memory, otherwise from
-    /// this cursor. Fails if the column is nested; use [`Cursor::read_list`] for that.
+    /// this cursor. Fails if the column is nested; use [`Cursor::read_list`] instead.
     ///
     /// Cost: a bounds check if the sample is in the chunk decoded last. Otherwise its chunk is
     /// read, and verified on first touch. The sample is decoded on its own if the encoding allows
@@ -71,7 +71,7 @@ impl Cursor {
     ///   more than decoding each chunk once.
     ///
     /// If the file is read with positional reads (`pread`), the same rule decides whether to read
-    /// only the sample from a raw chunk. The chunk must have been verified before, and must be
+    /// only the sample from a raw chunk. This requires that the chunk was verified before and is
     /// neither nullable nor ragged.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
         if self.inner().layout().is_nested() {
@@ -89,7 +89,7 @@ impl Cursor {
         found.map_err(|error| self.failed(error, i))
     }
 
-    /// Adds the sample to an error. Closes a damaged chunk, because the source may return different
+    /// Adds the sample to an error. Closes a damaged chunk, because the source can return different
     /// bytes next time.
     fn failed(&mut self, error: Error, i: u64) -> Error {
         if error.kind() == ErrorKind::Corrupt {
@@ -98,8 +98,8 @@ impl Cursor {
         self.inner().at_sample(error, i)
     }
 
-    /// Returns sample `i` of a nested column, a list, borrowed like the result of [`Cursor::read`].
-    /// Fails if the column is not nested.
+    /// Returns sample `i` of a nested column as a list, borrowed like the result of
+    /// [`Cursor::read`]. Fails if the column is not nested.
     ///
     /// Cost: same as [`Cursor::read`], plus a few steps for each level of lists. Opening a chunk
     /// decodes the lists of all its samples.
@@ -112,12 +112,13 @@ impl Cursor {
     }
 
     /// Copies the elements of sample `i` to the start of `out`. Returns their number, or `None` if
-    /// the sample is null; then `out` contains zeros if the shape is fixed, and is unchanged if it
-    /// is ragged. Fails if `T` is not the column's type (bools, bytes and text are `u8`), if `out`
-    /// is too short, or if the column is nested; then the content of `out` is unspecified.
+    /// the sample is null. For a null sample, `out` is filled with zeros if the shape is fixed, and
+    /// is unchanged if it is ragged. Fails if `T` is not the column's type (bools, bytes and text
+    /// are `u8`), if `out` is too short, or if the column is nested. On failure, the content of
+    /// `out` is unspecified.
     ///
     /// Cost: same as [`Cursor::read`]. A sample that is read or decoded individually goes straight
-    /// to `out`; any other is copied.
+    /// to `out`; any other sample is copied.
     pub fn read_slice<T: Element>(&mut self, i: u64, out: &mut [T]) -> Result<Option<usize>> {
         let result = check_type::<T>(self.inner().schema().dtype)
             .and_then(|()| self.try_read_into(i, pod::as_bytes_mut(out)))
@@ -177,11 +178,10 @@ impl Cursor {
     /// Nulls become zeros. Returns the number of nulls. On failure, the content of `out` is
     /// unspecified.
     ///
-    /// Cost: reads each chunk once. Decodes it once, or only the requested samples, straight to
-    /// their destinations, if they are at most three quarters of it and the encoding allows that.
-    /// With positional reads (`pread`), reads only the samples from raw chunks; see
-    /// [`Cursor::read`]. Prefetches all chunks that have not been read before, before it touches
-    /// the first.
+    /// Cost: reads each chunk once. Decodes it once, or, if at most three quarters of it are
+    /// requested and the encoding allows it, decodes only the requested samples, straight to their
+    /// destinations. With positional reads (`pread`), reads only the samples from raw chunks; see
+    /// [`Cursor::read`]. Starts by prefetching all chunks that have not been read before.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.inner().schema().dtype).map_err(|error| self.inner().in_column(error))?;
         self.gather_bytes(indices, pod::as_bytes_mut(out))
@@ -190,8 +190,8 @@ impl Cursor {
     /// Copies samples `indices` to `out`, as bytes in memory order.
     ///
     /// The equivalent of [`Cursor::gather_slice`] for types that are known only at run time: the
-    /// length of `out` must be exactly the size of the samples in bytes. The shape must be fixed
-    /// and the column not nested. Returns the number of nulls.
+    /// length of `out` must be exactly the size of the samples in bytes. The column must have a
+    /// fixed shape and must not be nested. Returns the number of nulls.
     pub fn gather_bytes(&mut self, indices: &[u64], out: &mut [u8]) -> Result<usize> {
         self.request.tasks.selection.set_samples(indices).map_err(|error| self.inner().in_column(error))?;
         gather(std::slice::from_mut(&mut self.gatherer), &mut self.request, out)
@@ -237,8 +237,8 @@ impl Cursor {
     }
 
     /// Fills `out` like [`Cursor::range_into`], with request memory that several cursors share.
-    /// That memory holds fetched bytes, 64 KiB or more, which would be too much for each of
-    /// thousands of columns.
+    /// That memory holds fetched bytes, 64 KiB or more. With thousands of columns, one such buffer
+    /// for each would take too much memory.
     #[cfg(feature = "arrow")]
     pub(crate) fn range_into_sharing(
         &mut self,
@@ -288,7 +288,7 @@ impl Cursor {
         let position = location.position_of(i);
         let samples = location.sample_count();
         if !decoder.chunk.is_at(&location) {
-            let is_whole = requested > 1 && samples > 1; // the block index would be useless on its own
+            let is_whole = requested > 1 && samples > 1; // a whole chunk includes its block index
             self.open(&location, i, block_index, is_whole).map_err(|error| in_chunk(error, &location))?;
         }
         let decoder = &mut self.gatherer.decoder;
@@ -376,7 +376,7 @@ impl Cursor {
         }
         let Some(location) = decoder.chunk.location().copied() else { return Ok(false) };
         let body = body_of(column, &location, &decoder.cached);
-        // `i` is the position is below the chunk's sample count
+        // `i` is below the chunk's sample count
         let bytes = decoder.chunk.values_range(column, body, &(i..i + 1))?;
         if decoder.chunk.is_unread() {
             sample.resize(bytes.len())?;
@@ -387,13 +387,13 @@ impl Cursor {
         }
         let Self { gatherer: Gatherer { column, decoder, .. }, sample, .. } = self;
         let body = body_of(column, &location, &decoder.cached);
-        // bounded by `go_to` to three quarters of a chunk, or to all of a chunk of one sample
+        // `go_to` limits the range to three quarters of a chunk, or to a chunk of one sample
         decoder.chunk.check_length(body, &bytes)?;
         sample.resize(bytes.len())?;
         decoder.chunk.decode_range(column, body, &bytes, sample.as_mut_slice())
     }
 
-    /// Returns sample `i` of the open chunk, a list. `is_decoded` states whether it was decoded
+    /// Returns sample `i` of the open chunk as a list. `is_decoded` states whether it was decoded
     /// individually.
     fn list(&self, i: usize, is_decoded: bool) -> Result<List<'_>> {
         let (content, values) = self.cached_sample(i)?;
@@ -431,7 +431,7 @@ impl Cursor {
     }
 }
 
-/// Lets [`Rows`] gather several columns with the cursors of each.
+/// Lets [`Rows`] gather several columns with their cursors.
 impl AsRef<Gatherer> for Cursor {
     fn as_ref(&self) -> &Gatherer {
         &self.gatherer
@@ -456,10 +456,11 @@ fn read_values(column: &ColumnInner, location: &ChunkLocation, bytes: &Range<usi
 #[cold]
 fn too_short(need: usize, have: usize, element_bytes: usize) -> Error {
     let (need, have) = (need / element_bytes.max(1), have / element_bytes.max(1));
-    Error::bad_argument(format!("the sample has {need} elements, but there is room for {have}"))
+    Error::bad_argument(format!("the sample has {need} elements, but the output has room for only {have}"))
 }
 
-/// Reads the same samples from several columns of a file with one call. Each thread needs its own.
+/// Reads the same samples from several columns of a file with one call. Each thread needs its own
+/// `Rows`.
 ///
 /// Each call plans the samples of all columns, and then fetches their bytes together.
 pub struct Rows {

@@ -1,9 +1,10 @@
 //! The lost samples of a damaged file, and what a training job reads instead.
 //!
 //! Losses are ascending ranges, each with the number of intact samples before it. So the queries of
-//! a training job take logarithmic time: is a sample lost, how many are intact, which is the n-th
-//! intact one? A lost sample is refused, skipped or substituted. The substitute depends only on the
-//! index of the lost sample, so all ranks of a job choose the same one without communicating.
+//! a training job take logarithmic time: whether a sample is lost, how many samples are intact, and
+//! which sample is the n-th intact one. A lost sample is refused, skipped or substituted. The
+//! substitute depends only on the index of the lost sample, so all ranks of a job choose the same
+//! one without communicating.
 
 use crate::{Error, Result};
 use std::ops::Range;
@@ -17,13 +18,13 @@ pub struct Losses {
 }
 
 impl Losses {
-    /// Returns whether no column has any such sample.
+    /// Returns whether the list of samples is empty for every column.
     pub fn is_empty(&self) -> bool {
         self.columns.iter().all(|(_, lost)| lost.is_empty())
     }
 
-    /// Returns the samples that at least one of these columns has lost. Fails if there is no such
-    /// column.
+    /// Returns the samples that at least one of these columns has lost. Fails if a column does not
+    /// exist.
     pub fn of(&self, columns: &[&str]) -> Result<LostSamples> {
         let lost = columns.iter().map(|&name| {
             let found = self.columns.iter().find(|(column, _)| column == name);

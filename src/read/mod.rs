@@ -8,11 +8,11 @@
 //!
 //! | folder or file | what it does |
 //! |---|---|
-//! | `file` | an open file and its columns; from the index of a sample to its chunk |
-//! | `chunk` | one chunk: read, verified, opened as far as needed |
-//! | `sample`, `cursor`, `buffer` | samples: borrowed, read one at a time, buffered |
-//! | `batch` | many samples at once: plan, fetch, decode |
-//! | `decode` | from the bytes of a chunk to the memory of the caller |
+//! | `file` | holds an open file and its columns; finds the chunk of a sample |
+//! | `chunk` | reads and verifies one chunk, and opens it as far as needed |
+//! | `sample`, `cursor`, `buffer` | return samples: borrowed, one at a time, in a buffer |
+//! | `batch` | reads many samples at once: plan, fetch, decode |
+//! | `decode` | decodes the bytes of a chunk to the memory of the caller |
 //! | `verify` | checks every byte of a file |
 //! | `salvage`, `losses` | recovers the intact chunks of a damaged file; lists lost samples |
 
@@ -42,4 +42,4 @@ pub use file::state::Verification;
 pub use losses::{Losses, LostSamples, OnLoss};
 pub use salvage::{SalvageOptions, Salvaged, all_lost, salvage};
 pub use sample::{List, Sample};
-pub use verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport, verify};
+pub use verify::{FileState, Finding, FindingKind, VerifyOptions, VerifyReport, verify};

@@ -1,7 +1,7 @@
-//! One sample, borrowed from the file or from a cursor: a tensor, a text, bytes, or a list of a
-//! nested column.
+//! One sample, borrowed from the file or from a cursor: a tensor, a text, a byte string, or a list
+//! of a nested column.
 //!
-//! A sample is verified when it is created: its extents, its bools and unused bits and, if it is a
+//! A sample is checked when it is created: its extents, its bools, its unused bits and, if it is a
 //! list, its members. So every sample that a caller gets obeys the format, whether its bytes were
 //! mapped, decoded or copied. A list locates its members lazily, level by level, and allocates
 //! nothing.
@@ -54,8 +54,8 @@ impl<'a> Sample<'a> {
         Ok(Self { dtype: layout.dtype, is_null: content.is_null(i), rank: column.shape.rank(), extents, bytes })
     }
 
-    /// Returns whether the sample is null. The elements of a null are zeros if the shape is fixed;
-    /// a ragged null has none.
+    /// Returns whether the sample is null. The elements of a null sample are zeros if the shape is
+    /// fixed; a ragged null sample has no elements.
     pub fn is_null(&self) -> bool {
         self.is_null
     }
@@ -71,8 +71,8 @@ impl<'a> Sample<'a> {
     }
 
     /// Returns the elements. Fails if `T` is not the column's type (bools, bytes and text are
-    /// `u8`), or if the bytes are not aligned for it, which happens only if the caller passed
-    /// misaligned memory to the reader.
+    /// `u8`). Also fails if the bytes are not aligned for `T`, which happens only if the caller
+    /// passed misaligned memory to the reader.
     pub fn as_slice<T: Element>(&self) -> Result<&'a [T]> {
         check_type::<T>(self.dtype)?;
         pod::as_elements(self.bytes).ok_or_else(|| {
@@ -86,7 +86,7 @@ impl<'a> Sample<'a> {
         if self.dtype != DType::Utf8 {
             return Err(Error::wrong_type(format!("the column has type {}, not utf8", self.dtype)));
         }
-        let text = std::str::from_utf8(self.bytes).map_err(|_| Error::corrupt("R-4.9", "a text is not UTF-8"))?;
+        let text = std::str::from_utf8(self.bytes).map_err(|_| Error::corrupt("R-4.9", "the text is not UTF-8"))?;
         Ok((!self.is_null).then_some(text))
     }
 }
@@ -134,7 +134,7 @@ impl<'a> List<'a> {
     }
 
     /// Determines the members of the list and whether it is null. Refuses a null list with members,
-    /// like other reads.
+    /// as other reads do.
     fn found(mut self) -> Result<Self> {
         let mut found = None;
         let mut level = 0;
@@ -176,7 +176,8 @@ impl<'a> List<'a> {
         self.level + 1 < self.column.layout().levels
     }
 
-    /// Returns member `k`, a list. Fails if the members are items, or if there is no such member.
+    /// Returns member `k`, which is a list. Fails if the members are items, or if there is no such
+    /// member.
     ///
     /// Cost: a few steps for each level of the column.
     pub fn list(&self, k: usize) -> Result<List<'a>> {
@@ -186,7 +187,8 @@ impl<'a> List<'a> {
         Self { level: self.level + 1, number: self.member(k)?, ..*self }.found()
     }
 
-    /// Returns member `k`, an item. Fails if the members are lists, or if there is no such member.
+    /// Returns member `k`, which is an item. Fails if the members are lists, or if there is no such
+    /// member.
     ///
     /// Cost: a few steps for each level of the column.
     pub fn item(&self, k: usize) -> Result<Sample<'a>> {
@@ -206,7 +208,7 @@ impl<'a> List<'a> {
     /// Returns the items of a list, in order. If the members are lists, each result is an error;
     /// call [`List::list`] instead.
     ///
-    /// Cost: same as [`List::item`] for each. To read many items, gather them into a
+    /// Cost: same as [`List::item`] for each item. To read many items, gather them into a
     /// [`ColumnBuffer`](crate::ColumnBuffer).
     pub fn items(&self) -> impl Iterator<Item = Result<Sample<'a>>> + use<'a> {
         let list = *self;
@@ -235,7 +237,7 @@ impl<'a> List<'a> {
         if k < self.len {
             return Ok(self.first + k); // no overflow: both numbers are below 2^32
         }
-        Err(Error::bad_argument(format!("there is no member {k}; the list has {}", self.len)))
+        Err(Error::bad_argument(format!("there is no member {k}; the list has {} members", self.len)))
     }
 }
 
@@ -250,13 +252,13 @@ fn not_a_list() -> Error {
     Error::internal("a list of a nested column is outside its sample")
 }
 
-/// Returns the error of a method for lists, called on a plain column.
+/// Returns the error of a method for lists that was called on a column without lists.
 #[cold]
 pub(in crate::read) fn not_nested() -> Error {
     Error::bad_argument("the samples of the column are not lists: use `read`, `view` or a ColumnBuffer")
 }
 
-/// Returns the error of a method for plain samples, called on a nested column.
+/// Returns the error of a method for samples without lists that was called on a nested column.
 #[cold]
 pub(in crate::read) fn nested() -> Error {
     Error::bad_argument("the samples of the column are lists: use `read_list`, `view_list` or a ColumnBuffer")

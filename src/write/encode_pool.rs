@@ -1,14 +1,14 @@
-//! Encodes chunks on several threads, with results that do not depend on the threads.
+//! Encodes chunks on several threads. The encoded bytes do not depend on the number of threads.
 //!
 //! Choosing an encoding takes longer than encoding, and consecutive chunks of a column are alike.
-//! So chunks inherit choices. The chunks of a column are divided into runs, and one thread encodes
-//! a run in order: each chunk first tries the choice of the chunk before it. The first chunk of a
-//! later run tries the choice with which the column's first run ended, so later runs do not wait
-//! for each other. The choice is compared with alternatives once per run, and again if the stored
-//! size per byte changes noticeably.
+//! So each chunk first tries the encoding that was chosen for the chunk before it. To use several
+//! threads, the chunks of a column are divided into runs, and one thread encodes each run in order.
+//! Every run after the first starts with the choice with which the first run ended, so these runs
+//! do not wait for each other. The choice is compared with alternatives once per run, and again if
+//! the stored size per byte changes noticeably.
 //!
-//! Where runs end depends only on chunks and commits. Neither the number of threads nor the size of
-//! batches changes the bytes of a file.
+//! Only the chunks and the commits determine where runs end. So neither the number of threads nor
+//! the size of batches changes the bytes of a file.
 
 use super::options::WriterOptions;
 use crate::Profile;
@@ -19,10 +19,10 @@ use crate::{Error, Result, threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the encoder of a column needs to know.
+/// The settings of a column for its encoders, and the choices so far.
 pub(super) struct ColumnEncoderState {
     pub layout: Layout,
-    /// The last table of the column.
+    /// The dictionary in the last table of the column.
     pub zstd_dictionary: Option<Arc<ZstdEncoderDictionary>>,
     profile: Profile,
     block_bytes: Option<usize>,
@@ -30,7 +30,7 @@ pub(super) struct ColumnEncoderState {
     max_run_bytes: usize,
     /// The choice for the last chunk.
     last_choice: Option<ValueChoice>,
-    /// The choice with which runs after the first one start.
+    /// The choice with which every run after the first starts.
     first_choice: Option<ValueChoice>,
     /// The number of runs so far. The last one may continue.
     run_count: usize,
@@ -61,14 +61,14 @@ impl ColumnEncoderState {
         }
     }
 
-    /// Starts again with a first run, so that chunks after a commit do not depend on chunks before
-    /// it.
+    /// Starts over with a first run, so chunks after a commit do not depend on chunks before it.
     pub(super) fn reset_choices(&mut self) {
         (self.last_choice, self.first_choice) = (None, None);
         (self.run_count, self.run_bytes) = (0, 0);
     }
 
-    /// Returns the choice with which a run after the first starts. The first run must have ended.
+    /// Returns the choice with which run `number` starts, which is not the first. The first run
+    /// must have ended.
     fn choice_for_run(&mut self, number: usize) -> Option<ValueChoice> {
         if number == 1 {
             self.first_choice = self.last_choice.take().map(ValueChoice::unconfirmed);
@@ -77,36 +77,36 @@ impl ColumnEncoderState {
     }
 }
 
-/// A run ends after this many times the chunk size, in decoded bytes, or after [`MAX_RUN_BYTES`] if
-/// that is less.
+/// A run ends when its decoded size is this many times the chunk size, or [`MAX_RUN_BYTES`] if that
+/// is less.
 const RUN_CHUNKS: usize = 8;
 const MAX_RUN_BYTES: usize = 4 << 20;
-/// The number of runs per thread in one batch of work: more than one, so that threads finish at
-/// about the same time.
+/// The number of runs per thread in one batch of work. It is more than one, so that the threads
+/// finish at about the same time.
 const RUNS_PER_THREAD: usize = 2;
-/// The minimum number of decoded bytes per thread that makes starting it worthwhile.
+/// The minimum number of decoded bytes that makes it worthwhile to start a thread.
 const MIN_BUSY_BYTES: usize = 1 << 20;
 
-/// Consecutive chunks of a column. One thread encodes them, so the bytes do not depend on threads.
+/// Consecutive chunks of a column, which one thread encodes in order.
 struct Run<'c> {
     column: usize,
     /// The number of the run within the column.
     number: usize,
-    /// Whether the run started with earlier chunks, which are encoded already.
+    /// Whether earlier chunks of the run have already been encoded.
     is_continued: bool,
     /// The choice for the chunk that was encoded last.
     choice: Option<ValueChoice>,
-    /// The chunks, each with the slot for its result.
+    /// The chunks, each with the number of the slot for its result.
     chunks: Vec<(usize, &'c RawChunk)>,
 }
 
-/// Receives the encoded chunk.
+/// Receives an encoded chunk, or an error.
 type Slot = Mutex<Option<Result<EncodedChunk>>>;
 
-/// One encoder for each thread, with the memory that it reuses.
+/// One encoder for each thread. An encoder reuses its memory.
 pub(super) struct EncodePool {
     encoders: Vec<ChunkEncoder>,
-    /// The number of decoded bytes after which the longest runs end.
+    /// The number of decoded bytes after which a run ends, in the column where it is largest.
     max_run_bytes: usize,
 }
 
@@ -186,7 +186,7 @@ fn runs<'c>(columns: &mut [ColumnEncoderState], chunks: &'c [RawChunk]) -> Resul
             None => {
                 *open = Some(runs.len());
                 let choice = if is_new { None } else { column.last_choice.take() };
-                let run_number = column.run_count - 1; // at least 1
+                let run_number = column.run_count - 1; // `run_count` is at least 1
                 let chunks = vec![numbered];
                 runs.push(Run { column: number, number: run_number, is_continued: !is_new, choice, chunks });
             }

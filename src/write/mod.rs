@@ -1,12 +1,14 @@
-//! Writing files.
+//! Writes files.
 //!
-//! [`Writer`] in `writer.rs` collects samples into chunks, encodes them and commits; its module
-//! documentation explains how a commit becomes durable, and what a crash at each moment leaves.
-//! `pending_column.rs` and `pending_entries.rs` collect, `encode_pool.rs` encodes on several
-//! threads, `region_writer.rs` writes regions and their index. `start.rs` finds where an append
-//! continues. `sink.rs` has the destinations: new files, existing files, streams. `storage.rs` has
-//! the operating-system calls that they make, behind a trait, so that tests can simulate a disk
-//! that fails and loses power.
+//! [`Writer`] in `writer.rs` collects samples into chunks, encodes the chunks, and commits. The
+//! documentation of that module explains how a commit becomes durable, and what remains after a
+//! crash. `pending_column.rs` and `pending_entries.rs` collect samples. `encode_pool.rs` encodes
+//! chunks on several threads. `region_writer.rs` writes regions and the index. `start.rs` finds
+//! where an append continues.
+//!
+//! `sink.rs` has the destinations: new files, existing files, and streams. `storage.rs` puts the
+//! operating-system calls of the files behind a trait, so tests can simulate a disk that fails or
+//! loses power.
 
 mod encode_pool;
 mod options;

@@ -32,23 +32,23 @@ pub struct WriterOptions {
     pub(super) discard_tail: bool,
 }
 
-/// The block size that was set.
+/// The block size, as the caller set it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BlockSize {
     OfProfile,
     Set(Option<usize>),
 }
 
-/// The range of [`WriterOptions::block_bytes`]. A block of the maximum number of elements of the
-/// widest type has 8 bytes less than the upper bound.
+/// The range of [`WriterOptions::block_bytes`]. A block with the maximum number of elements of the
+/// widest type takes 8 bytes less than the upper bound.
 const BLOCK_BYTES: std::ops::RangeInclusive<usize> = 1 << 10..=512 << 10;
 const _: () = assert!((limits::BLOCK_ELEMENTS + 1) * 8 == *BLOCK_BYTES.end());
 
 /// The range of [`WriterOptions::chunk_bytes`].
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1..=32 << 20;
 
-// also counts the validity: one bit per entry. Every entry takes at least one byte of shape
-// or values, except samples and items without elements.
+// The limit of includes the validity, which has one bit per entry. Every entry takes at
+// least one byte of shape or values, except samples and items without elements.
 const MAX_VALIDITY_BYTES: usize =
     *CHUNK_BYTES.end() / 8 + (limits::CHUNK_SAMPLES + limits::EMPTY_ITEMS) as usize / 8 + 1 + limits::LEVELS;
 const _: () = assert!(*CHUNK_BYTES.end() + MAX_VALIDITY_BYTES <= limits::SHARED_CHUNK_BYTES as usize);
@@ -73,7 +73,7 @@ impl Default for WriterOptions {
 
 impl WriterOptions {
     /// Returns the defaults: profile [`Profile::Balanced`] with its chunk and block size, alignment
-    /// 64, one thread, every chunk checked.
+    /// 64, one thread, and a check of every chunk.
     pub fn new() -> Self {
         Self::default()
     }
@@ -91,8 +91,8 @@ impl WriterOptions {
         self
     }
 
-    /// Returns the options of one column: these options, with the column's profile if it has its
-    /// own.
+    /// Returns the options of one column: these options, but with the profile of the column if it
+    /// has its own.
     pub(super) fn of_column(&self, name: &str) -> Cow<'_, Self> {
         match self.column_profiles.get(name) {
             Some(&profile) => Cow::Owned(Self { profile, column_profiles: BTreeMap::new(), ..self.clone() }),
@@ -100,43 +100,46 @@ impl WriterOptions {
         }
     }
 
-    /// Fails if a profile is for a column that the schema does not have.
+    /// Fails if a profile is set for a column that the schema does not have.
     pub(super) fn check_columns(&self, schema: &Schema) -> Result<()> {
         self.column_profiles.keys().try_for_each(|name| schema.find_column(name).map(|_| ()))
     }
 
-    /// Sets the maximum decoded bytes of a chunk: 1 to 33,554,432 (32 MiB). The default depends on
-    /// the profile: 64 KiB, or 512 KiB with [`Profile::Small`], and 256 KiB for text and bytes.
-    /// With [`Profile::Balanced`] and no blocks, a text column with a dictionary has chunks of 32
-    /// KiB.
+    /// Sets the maximum decoded size of a chunk in bytes: 1 to 33,554,432 (32 MiB). The default is
+    /// 64 KiB. With [`Profile::Small`], it is 512 KiB, or 256 KiB for columns of text and bytes.
+    /// With [`Profile::Balanced`] and no blocks, it is 32 KiB for a text column that has a
+    /// dictionary.
     ///
-    /// The validity is not counted. A larger sample gets a chunk of its own. Without blocks, the
-    /// first read of a random sample costs about as much as one chunk.
+    /// The size does not include the validity. A sample that is larger gets a chunk of its own.
+    /// Without blocks, the first read of a random sample costs about as much as reading one chunk.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
         self.chunk_bytes = Some(bytes);
         self
     }
 
-    /// Sets the maximum decoded bytes of a block: 1,024 to 524,288 (512 KiB). With `None`, chunks
-    /// have no blocks. The default depends on the profile: 8 KiB, 64 KiB with [`Profile::Small`],
-    /// and no blocks with [`Profile::BitshuffleZstd`], which cannot write them.
+    /// Sets the maximum decoded size of a block in bytes: 1,024 to 524,288 (512 KiB). With `None`,
+    /// chunks are not divided into blocks. The default depends on the profile: 64 KiB with
+    /// [`Profile::Small`], `None` with [`Profile::BitshuffleZstd`], which cannot write blocks, and
+    /// 8 KiB with all other profiles.
     ///
-    /// The first read of a random sample costs about as much as one block plus the block index.
-    /// Smaller blocks read less and store more. A sample of up to four blocks is kept in one block,
-    /// and a block has at most 65,535 elements. With `None`, a part is one block, or blocks of
-    /// 65,535 elements if it is coded in tiers or bins.
+    /// The first read of a random sample costs about as much as reading one block and the block
+    /// index. With smaller blocks, such a read costs less, but the file is larger. A sample of up
+    /// to four times the block size is not divided. A block has at most 65,535 elements. This also
+    /// holds with `None` for parts that are coded in tiers or bins, so a large part still has
+    /// several blocks.
     pub fn block_bytes(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.block_bytes = BlockSize::Set(bytes.into());
         self
     }
 
-    /// Sets what encoders may use, for measurements; see [`search`](crate::search).
+    /// Restricts which techniques encoders can use, for measurements; see
+    /// [`search`](crate::search).
     pub fn search(mut self, search: Search) -> Self {
         self.search = search;
         self
     }
 
-    /// Returns the block size; `None` for blocks as long as possible.
+    /// Returns the block size; `None` for blocks that are as long as possible.
     pub(super) fn resolved_block_bytes(&self) -> Option<usize> {
         match self.block_bytes {
             BlockSize::OfProfile => self.profile.block_bytes(),
@@ -144,14 +147,15 @@ impl WriterOptions {
         }
     }
 
-    /// Sets whether each chunk is decoded again and compared before it is written (default: yes).
-    /// This takes less time than encoding, and keeps errors of a faulty machine out of the file.
+    /// Sets whether each encoded chunk is decoded and compared with its samples before it is
+    /// written (default: yes). The check takes less time than encoding, and keeps errors of a
+    /// faulty machine out of the file.
     pub fn check_chunks(mut self, check: bool) -> Self {
         self.check = check;
         self
     }
 
-    /// Returns the chunk size that was set.
+    /// Returns the chunk size that the caller set, if any.
     pub(super) fn explicit_chunk_bytes(&self) -> Option<usize> {
         self.chunk_bytes
     }
@@ -166,13 +170,13 @@ impl WriterOptions {
     }
 
     /// Sets the alignment in bytes: 64 (the default) or 4096. The body of every chunk begins at a
-    /// multiple of it. With 4096, chunks can be read with direct I/O (`O_DIRECT`).
+    /// multiple of this number. With 4096, chunks can be read with direct I/O (`O_DIRECT`).
     pub fn alignment(mut self, bytes: u32) -> Self {
         self.alignment = bytes;
         self
     }
 
-    /// Sets the number of encoding threads: 1 (the default) to 1,024. The written bytes do not
+    /// Sets the number of encoding threads: 1 (the default) to 1,024. The bytes of the file do not
     /// depend on it.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
@@ -191,21 +195,22 @@ impl WriterOptions {
         self
     }
 
-    /// Sets a description of the data's origin, such as the metadata of the converted files. It
-    /// gives files of the same schema different ids. No clock or random source is used.
+    /// Sets a description of the data's origin, such as the metadata of the converted files. Files
+    /// with the same schema but different descriptions get different ids. The id does not depend on
+    /// a clock or a random source.
     pub fn origin(mut self, description: impl Into<Vec<u8>>) -> Self {
         self.origin = description.into();
         self
     }
 
-    /// Sets whether [`Writer::append`](crate::Writer::append) may cut off intact regions after the
+    /// Sets whether [`Writer::append`](crate::Writer::append) may discard intact regions after the
     /// last commit (default: no).
     pub fn discard_tail(mut self, discard: bool) -> Self {
         self.discard_tail = discard;
         self
     }
 
-    /// Adds the number of a shard to the origin, so that the ids of shards differ.
+    /// Adds the number of a shard to the origin, so the shards get different ids.
     #[cfg(feature = "import")]
     pub(crate) fn shard(mut self, number: u64) -> Self {
         self.origin.extend(number.to_le_bytes());
@@ -257,13 +262,13 @@ impl WriterOptions {
         Ok(())
     }
 
-    /// Returns the id that a file of this schema gets.
+    /// Returns the id of a file with this schema.
     #[cfg(feature = "import")]
     pub(crate) fn file_id_of(&self, schema: &Schema) -> Result<FileId> {
         Ok(self.derive_file_id(&schema_block::to_bytes(schema)?))
     }
 
-    /// Returns the id that was set, or derives one.
+    /// Returns the id that the caller set, or derives one.
     pub(super) fn derive_file_id(&self, schema_block: &[u8]) -> FileId {
         self.file_id.unwrap_or_else(|| {
             let mut hash = Fnv1a::new();
@@ -305,7 +310,8 @@ impl Fnv1a {
         FileId(*folded.first_chunk().unwrap_or(&[0; 12]))
     }
 
-    /// Adds `bytes` and their length, so that adjacent inputs cannot be confused.
+    /// Adds `bytes` and their length, so the hash also depends on where one input ends and the next
+    /// begins.
     fn add(&mut self, bytes: &[u8]) {
         let length = u64_of(bytes.len()).to_le_bytes();
         for byte in length.iter().chain(bytes) {

@@ -1,8 +1,8 @@
 //! Collects the samples of a column until they fill a chunk.
 //!
-//! A chunk ends before the sample that would exceed the chunk size. This depends only on the
-//! samples, so the same samples give the same chunks, whatever batches they are pushed in. A batch
-//! is checked as a whole before any of it is taken, so a refused batch leaves no trace.
+//! A chunk ends before the sample that would exceed the chunk size. So the same samples give the
+//! same chunks, no matter in which batches they are pushed. A batch is checked as a whole before
+//! any of its samples is added, so a batch that is refused changes nothing.
 //!
 //! The first chunks of a column of text or bytes are held back until there is enough data to train
 //! a Zstandard dictionary ([`TrainingTexts`]). The dictionary is written before the first chunk
@@ -22,9 +22,9 @@ use crate::{Error, Profile, Result, WriterOptions, limits};
 pub(super) struct ReadyChunk {
     pub chunk: RawChunk,
     /// The number of samples that had been pushed when the chunk became ready. Chunks are written
-    /// in this order, and then by column.
+    /// in ascending order of this number, and then of their column.
     pub end_sample: u64,
-    /// The dictionary for this chunk and later ones, which is written before the chunk.
+    /// The dictionary of this chunk and the chunks after it. It is written before the chunk.
     pub table: Option<Vec<u8>>,
 }
 
@@ -32,8 +32,8 @@ pub(super) struct ReadyChunk {
 pub(super) struct PendingColumn {
     column: usize,
     pub(super) layout: Layout,
-    /// Set if pushed values are already rounded: the column in pushed form, and the facts of its
-    /// cast.
+    /// Set if the pushed values are already rounded: the schema of the pushed values, and the facts
+    /// of the cast.
     rounded: Option<(ColumnSchema, CastFacts)>,
     chunk_bytes: usize,
     first_sample: u64,
@@ -41,7 +41,7 @@ pub(super) struct PendingColumn {
     lists: PendingLists,
     items: PendingItems,
     pub(super) total_nulls: u64,
-    /// The first chunks, until a dictionary is trained or given up.
+    /// The first chunks. `None` once a dictionary has been trained, or if the column gets none.
     training_texts: Option<TrainingTexts>,
 }
 
@@ -67,7 +67,7 @@ impl PendingColumn {
     pub(super) fn rounded(index: usize, column: &ColumnSchema, chunk_bytes: usize, facts: CastFacts) -> Result<Self> {
         let pushed = ColumnSchema { cast: None, ..column.clone() };
         let pending = Self::new(index, &pushed, chunk_bytes)?;
-        // merged with the default, so that no error is NaN or negative
+        // merging with the default ensures that no error is NaN or negative
         Ok(Self { rounded: Some((pushed, CastFacts::default().merged(&facts))), ..pending })
     }
 
@@ -76,17 +76,17 @@ impl PendingColumn {
         Self { training_texts: Some(TrainingTexts::new(rule)), ..self }
     }
 
-    /// Sets the chunk size of a column that has a dictionary.
+    /// Sets the chunk size for a column that has a dictionary.
     pub(super) fn with_zstd_dictionary(self, rule: ZstdDictionaryRule) -> Self {
         Self { chunk_bytes: rule.chunk_bytes, ..self }
     }
 
-    /// Returns the column in the form in which values are pushed; `schema` is its stored form.
+    /// Returns the schema of the pushed values. `schema` is the schema of the stored values.
     pub(super) fn pushed_schema<'a>(&'a self, schema: &'a ColumnSchema) -> &'a ColumnSchema {
         self.rounded.as_ref().map_or(schema, |(pushed, _)| pushed)
     }
 
-    /// Continues the column after `sample_count` written samples with these facts.
+    /// Continues a column that has `sample_count` written samples and these facts.
     pub(super) fn after(mut self, sample_count: u64, facts: &ColumnRecord) -> Self {
         self.first_sample = sample_count;
         self.total_nulls = facts.null_count;
@@ -97,7 +97,7 @@ impl PendingColumn {
         self
     }
 
-    /// Returns the number of bytes that are pushed for a null sample.
+    /// Returns the number of bytes that a pushed null sample has.
     pub(super) fn null_bytes(&self) -> usize {
         if self.layout.has_shape() { 0 } else { self.items.pushed_bytes }
     }
@@ -114,7 +114,7 @@ impl PendingColumn {
         self.items.caster.as_ref().map(|caster| caster.facts).or(rounded)
     }
 
-    /// Fails if a sample of the batch is larger than a chunk may be. The batch must have passed
+    /// Fails if a sample of the batch does not fit in a chunk. The batch must have passed
     /// [`ColumnBatch::check`].
     pub(super) fn check_sizes(&self, batch: &ColumnBatch) -> Result<()> {
         if self.is_small(batch) {
@@ -123,8 +123,8 @@ impl PendingColumn {
         (0..batch.sample_count()).try_fold(BatchPosition::start(), |at, _| self.fits(batch, at)).map(|_| ())
     }
 
-    /// Returns whether a batch is small enough to fit in one chunk, so that its samples need not be
-    /// measured.
+    /// Returns whether a batch is so small that each of its samples fits in a chunk. Its samples
+    /// then need not be measured.
     fn is_small(&self, batch: &ColumnBatch) -> bool {
         let lists = (0..self.layout.levels).filter_map(|level| batch.lists(level)).map(|lists| lists.count()).sum();
         let bytes_besides_values = self.bytes_besides_values(lists, batch.item_count);
@@ -134,8 +134,8 @@ impl PendingColumn {
             && (!self.layout.is_nested() || bytes_besides_values <= usize_of(limits::VALIDITY_AND_SHAPE_BYTES))
     }
 
-    /// Returns the position after the next sample of a batch. Fails if the sample is larger than a
-    /// chunk may be.
+    /// Returns the position after the next sample of a batch. Fails if the sample does not fit in a
+    /// chunk.
     fn fits(&self, batch: &ColumnBatch, at: BatchPosition) -> Result<BatchPosition> {
         let next = at.next(batch, &self.layout);
         let entries = |level| next.entries(level) - at.entries(level);
@@ -144,25 +144,22 @@ impl PendingColumn {
         let bytes_besides_values = self.bytes_besides_values(lists, items);
         let values = (next.count - at.count).saturating_mul(self.layout.inner_bytes);
         let too_large = |limit: usize, what: &str| {
-            let message = format!("a sample is larger than the {limit} {what}; split the sample");
+            let message = format!("a sample exceeds the limit of {limit} {what}; split the sample");
             Err(Error::over_limit(message))
         };
         let bytes = bytes_besides_values.saturating_add(values);
         if items > self.layout.max_items() {
-            return too_large(self.layout.max_items(), "items without elements that the format allows in a chunk");
+            return too_large(self.layout.max_items(), "items without elements in a chunk");
         }
         if u32::try_from(next.count - at.count).is_err() || bytes > usize_of(limits::CHUNK_BYTES) {
-            return too_large(usize_of(limits::CHUNK_BYTES), "bytes that the format allows in a chunk");
+            return too_large(usize_of(limits::CHUNK_BYTES), "bytes in a chunk");
         }
         let max_bytes = usize_of(limits::VALIDITY_AND_SHAPE_BYTES);
         if self.layout.is_nested()
             && bytes_besides_values > max_bytes
             && self.exact_validity_and_shape_bytes(batch, &at, &next) > max_bytes
         {
-            return too_large(
-                max_bytes,
-                "bytes that the format allows for the lengths and nulls of its lists and items",
-            );
+            return too_large(max_bytes, "bytes for the lengths and nulls of the lists and items in a chunk");
         }
         Ok(next)
     }
@@ -209,20 +206,20 @@ impl PendingColumn {
         at
     }
 
-    /// Returns the number of samples per chunk of a column without lists and with a fixed shape.
+    /// Returns the number of samples per chunk for a column without lists and with a fixed shape.
     fn samples_per_chunk(&self) -> u32 {
         let fit = self.chunk_bytes.checked_div(self.layout.inner_bytes).unwrap_or(usize::MAX);
         u32::try_from(fit).unwrap_or(u32::MAX).clamp(1, limits::CHUNK_SAMPLES)
     }
 
-    /// Returns the size of shape and values of the pending samples in bytes.
+    /// Returns the size, in bytes, of the shape and values of the pending samples.
     fn pending_bytes(&self) -> usize {
         let count = if self.layout.is_ragged() { usize_of(self.items.count_sum) } else { self.items.count };
         self.bytes(self.lists.count(), self.items.count, count)
     }
 
-    /// Returns the size of shape and values, in bytes, of the samples of a batch between two
-    /// positions.
+    /// Returns the size, in bytes, of the shape and values of the samples between two positions of
+    /// a batch.
     fn bytes_between(&self, from: &BatchPosition, to: &BatchPosition) -> usize {
         let entries = |level| to.entries(level) - from.entries(level);
         let lists = (0..self.layout.levels).map(entries).sum();
@@ -241,11 +238,11 @@ impl PendingColumn {
     /// chunk with these entries.
     fn bytes_besides_values(&self, lists: usize, items: usize) -> usize {
         let bitmaps = if self.layout.may_have_nulls() { lists.saturating_add(items) / 8 } else { 0 };
-        // for the part table, and the last byte of each bitmap
+        // 256 bytes are enough for the part table and the last byte of each bitmap
         self.shape_bytes(lists, items).saturating_add(bitmaps).saturating_add(256)
     }
 
-    /// Returns the exact size, in bytes, of the validity and shape of a chunk of the samples
+    /// Returns the exact size, in bytes, of the validity and shape of a chunk with the samples
     /// between two positions. Cost: linear in the number of entries.
     fn exact_validity_and_shape_bytes(&self, batch: &ColumnBatch, from: &BatchPosition, to: &BatchPosition) -> usize {
         let levels = self.layout.levels;
@@ -261,7 +258,7 @@ impl PendingColumn {
         shape.saturating_add(if has_nulls { bitmaps } else { 0 })
     }
 
-    /// Adds the samples of the batch between two positions.
+    /// Adds the samples between two positions of the batch.
     fn take(&mut self, batch: &ColumnBatch, from: &BatchPosition, to: &BatchPosition) {
         self.lists.take(batch, from, to);
         let levels = self.layout.levels;
@@ -274,8 +271,8 @@ impl PendingColumn {
         if self.layout.is_nested() { self.lists.null_samples() } else { self.items.null_count }
     }
 
-    /// Cuts the pending samples into a chunk. Appends the chunks that can be written now to `cut`:
-    /// none while the column still collects training texts.
+    /// Turns the pending samples into a chunk. Appends the chunks that can now be written to `cut`:
+    /// none while the column collects training texts.
     fn cut_full(&mut self, cut: &mut Vec<ReadyChunk>) {
         let Some(chunk) = self.cut() else { return };
         let end_sample = self.first_sample;
@@ -294,8 +291,7 @@ impl PendingColumn {
         cut.extend(training.take().into_iter().map(|chunk| ReadyChunk { chunk, end_sample, table: table.take() }));
     }
 
-    /// Returns all remaining chunks. If the column has no dictionary yet, it starts to collect
-    /// training texts again.
+    /// Returns all remaining chunks. If the column is collecting training texts, it starts over.
     pub(super) fn cut_rest(&mut self) -> Vec<RawChunk> {
         let mut rest = self.training_texts.as_mut().map(TrainingTexts::take).unwrap_or_default();
         rest.extend(self.cut());
@@ -328,14 +324,14 @@ impl PendingColumn {
     }
 }
 
-/// Batches with fewer bytes are not measured sample by sample.
+/// Batches with fewer bytes than this are not measured sample by sample.
 const LARGE_BYTES: usize = 1 << 30;
 
 fn usize_of(x: u32) -> usize {
     usize::try_from(x).unwrap_or(usize::MAX)
 }
 
-/// Appends the bytes of items to the bytes of lists.
+/// Appends the bytes of items to the bytes of lists. Leaves `items` empty.
 fn merged(mut lists: Vec<u8>, items: &mut Vec<u8>) -> Vec<u8> {
     if lists.is_empty() {
         return std::mem::take(items);
@@ -344,21 +340,21 @@ fn merged(mut lists: Vec<u8>, items: &mut Vec<u8>) -> Vec<u8> {
     lists
 }
 
-/// The number of bytes that a column holds back to train a dictionary, and the limit for all
-/// columns together.
+/// The number of bytes that a column holds back to train a dictionary.
 const TRAINING_BYTES: usize = 2 << 20;
+/// The maximum number of bytes that all columns together hold back.
 const ALL_TRAINING_BYTES: usize = 64 << 20;
-/// No column gets a dictionary if each could hold back fewer bytes than this.
+/// No column gets a dictionary if fewer training bytes than this are available to each column.
 const MIN_TRAINING_BYTES: usize = 256 << 10;
 /// The number of training bytes per byte of a dictionary. A larger ratio gives a smaller
-/// dictionary. The rationale has measurements of other values.
+/// dictionary. The rationale of the specification lists measurements of other values.
 const TRAINING_RATIO: usize = 8;
 
-/// The chunk size of a column with a dictionary, without blocks. The dictionary makes up for the
-/// matches that smaller chunks lose, and one text is decoded in half the time.
+/// The chunk size of a column with a dictionary and without blocks. The dictionary makes up for the
+/// matches that smaller chunks lose, and decoding one text takes half the time.
 const CHUNK_BYTES: usize = 32 << 10;
 
-/// Decides whether the columns of a file get dictionaries.
+/// The rule by which the columns of a file get dictionaries.
 #[derive(Clone, Copy)]
 pub(super) struct ZstdDictionaryRule {
     training_bytes: usize,
@@ -382,7 +378,7 @@ impl ZstdDictionaryRule {
     }
 }
 
-/// The first chunks of a column, which train its dictionary.
+/// The first chunks of a column, with which its dictionary is trained.
 pub(super) struct TrainingTexts {
     rule: ZstdDictionaryRule,
     chunks: Vec<RawChunk>,
@@ -394,8 +390,8 @@ impl TrainingTexts {
         Self { rule, chunks: Vec::new(), bytes: 0 }
     }
 
-    /// Adds a chunk. Returns whether there are enough bytes. Nulls and lengths count too, since
-    /// they take memory.
+    /// Adds a chunk. Returns whether there are enough bytes to train with. Nulls and lengths also
+    /// count, because they take memory.
     pub(super) fn add(&mut self, chunk: RawChunk) -> bool {
         self.bytes = self.bytes.saturating_add(chunk.raw_bytes()).saturating_add(size_of::<RawChunk>());
         self.chunks.push(chunk);
@@ -413,7 +409,7 @@ impl TrainingTexts {
         std::mem::take(&mut self.chunks)
     }
 
-    /// Trains a dictionary. Returns `None` if it would not save enough.
+    /// Trains a dictionary. Returns `None` if a dictionary would not save enough.
     pub(super) fn train(&self) -> Option<Vec<u8>> {
         let values: Vec<&[u8]> = self.chunks.iter().map(|chunk| chunk.values.as_slice()).collect();
         let training_bytes = self.rule.training_bytes;

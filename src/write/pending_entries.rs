@@ -1,10 +1,10 @@
 //! The entries of a column that are not yet in a chunk: its items ([`PendingItems`]), and the lists
 //! around them ([`PendingLists`]).
 //!
-//! Both append ranges of a checked batch directly in the form of the parts of a chunk: bitmaps of
-//! nulls, ends of lists and items, values. Cutting a chunk then only moves buffers. A
-//! [`BatchPosition`] is a position between two samples of a batch, on all levels at once. Levels
-//! that do not allow nulls have no bitmap.
+//! Both copy ranges of a checked batch directly into the form that the parts of a chunk have:
+//! validity bitmaps, ends of lists and items, and values. Completing a chunk then only moves
+//! buffers. A [`BatchPosition`] is a position between two samples of a batch, on all levels at
+//! once. Levels that do not allow nulls have no bitmap.
 
 use crate::batch::{ColumnBatch, ListBatch, pushed_inner_bytes};
 use crate::bytes::le;
@@ -20,13 +20,15 @@ use std::ops::Range;
 pub(super) struct PendingItems {
     layout: Layout,
     may_be_null: bool,
-    /// The number of bytes pushed for a count of 1. With a cast, fewer bytes are stored.
+    /// The number of pushed bytes for each unit of an item's count. With a cast, fewer bytes are
+    /// stored.
     pub(super) pushed_bytes: usize,
     pub(super) caster: Option<Caster>,
     pub(super) count: usize,
     /// The varying extents of all items, one item after another.
     extents: Vec<u32>,
-    /// The sum of the counts of all items.
+    /// The sum of the counts of all items. The count of an item is the product of its varying
+    /// extents.
     pub(super) count_sum: u32,
     values: Vec<u8>,
     validity: Vec<u8>,
@@ -57,15 +59,16 @@ impl PendingItems {
         })
     }
 
-    /// Adds items of a checked batch. `counts` is their range of counts.
+    /// Adds items of a checked batch. `counts` is the range that their counts take in the running
+    /// sum of the batch.
     pub(super) fn take(&mut self, batch: &ColumnBatch, items: &Range<usize>, counts: &Range<usize>) {
         self.take_validity(batch, items);
         self.extents.extend_from_slice(extents_of(batch, self.layout.varying, items).unwrap_or(&[]));
-        // inside the batch, which has been checked
+        // the range is inside the batch, which has been checked
         let range = counts.start * self.pushed_bytes..counts.end * self.pushed_bytes;
         self.take_values(batch, items, batch.values.get(range).unwrap_or(&[]));
         if self.layout.is_ragged() {
-            // the end of a chunk was chosen by the sum
+            // fits: `PendingColumn::chunk_end` limits the sum
             self.count_sum += u32::try_from(counts.len()).unwrap_or(0);
         }
         self.count += items.len(); // at most 2^32
@@ -73,7 +76,7 @@ impl PendingItems {
 
     fn take_validity(&mut self, batch: &ColumnBatch, items: &Range<usize>) {
         if !self.may_be_null {
-            return; // all are present, so no bitmap is written
+            return; // all items are present, so no bitmap is needed
         }
         let nulls = append_bits(&mut self.validity, self.count, items, |i| batch.is_null(i));
         self.null_count += nulls;
@@ -103,10 +106,10 @@ impl PendingItems {
         }
     }
 
-    /// Takes the items as parts of a chunk, with a validity if `has_nulls`.
+    /// Moves the items into the parts of a chunk, with a validity if `has_nulls`.
     pub(super) fn cut(&mut self, has_nulls: bool) -> ItemParts {
         let mut shape = Vec::new();
-        // fits: the end of the chunk was chosen by the sum of all counts
+        // fits: `PendingColumn::chunk_end` limits the sum of all counts
         push_item_shapes(self.layout.varying, &self.extents, &mut shape);
         let validity = match (has_nulls, self.may_be_null) {
             (true, true) => mem::take(&mut self.validity),
@@ -120,7 +123,7 @@ impl PendingItems {
     }
 }
 
-/// Returns the count of item `i` of a batch.
+/// Returns the count of item `i` of a batch: the product of its varying extents.
 pub(super) fn count_at(batch: &ColumnBatch, varying: usize, i: usize) -> usize {
     if varying == 0 {
         return 1;
@@ -153,7 +156,8 @@ pub(super) fn append_bits(
     nulls
 }
 
-/// The lists of all levels of one column that are not yet in a chunk; empty if it is not nested.
+/// The lists of all levels of one column that are not yet in a chunk. Empty if the column is not
+/// nested.
 pub(super) struct PendingLists {
     levels: Vec<PendingLevel>,
 }
@@ -161,14 +165,14 @@ pub(super) struct PendingLists {
 /// The lists of one level.
 struct PendingLevel {
     may_be_null: bool,
-    /// `ends[k]` of the specification.
+    /// The `ends[k]` of the specification.
     ends: Vec<u32>,
     validity: Vec<u8>,
     null_count: usize,
 }
 
-/// A position in a batch: the number of entries before it on each level, and the sum of their
-/// counts. Without levels, the items are level 0.
+/// A position in a batch: the number of entries before it on each level, and the sum of the counts
+/// of the items before it. Items are on the level after the last level of lists.
 #[derive(Clone, Copy)]
 pub(super) struct BatchPosition {
     entries: [usize; limits::LEVELS + 1],
@@ -185,7 +189,7 @@ impl BatchPosition {
         self.entries.get(level).copied().unwrap_or(0) // `level` is a level of the column
     }
 
-    /// Returns the position after `samples` more samples of a column without levels and with a
+    /// Returns the position after `samples` more samples, for a column without lists and with a
     /// fixed shape.
     pub(super) fn after_fixed(mut self, samples: usize) -> Self {
         self.entries[0] += samples;
@@ -228,7 +232,7 @@ impl PendingLists {
         Self { levels: levels.collect() }
     }
 
-    /// Adds the lists of a checked batch between two positions.
+    /// Adds the lists between two positions of a checked batch.
     pub(super) fn take(&mut self, batch: &ColumnBatch, from: &BatchPosition, to: &BatchPosition) {
         for (number, level) in self.levels.iter_mut().enumerate() {
             let Some(lists) = batch.lists(number) else { break }; // unreachable: checked before
@@ -250,8 +254,8 @@ impl PendingLists {
         self.levels.iter().any(|level| level.null_count > 0)
     }
 
-    /// Appends the bitmaps and ends of all levels to the parts of a chunk, with a validity if
-    /// `has_nulls`. Removes the lists.
+    /// Moves the bitmaps and ends of all levels into the parts of a chunk, with a validity if
+    /// `has_nulls`.
     pub(super) fn cut(&mut self, has_nulls: bool, validity: &mut Vec<u8>, shape: &mut Vec<u8>) {
         for level in &mut self.levels {
             match (has_nulls, level.may_be_null) {
@@ -273,7 +277,7 @@ impl PendingLevel {
         }
         let mut end = self.ends.last().copied().unwrap_or(0);
         for length in from.filter_map(|i| lists.length(i)) {
-            end = end.saturating_add(length); // the end of a chunk was chosen by the sum
+            end = end.saturating_add(length); // no overflow: chunks are limited
             self.ends.push(end);
         }
     }

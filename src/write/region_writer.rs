@@ -1,11 +1,11 @@
-//! Writes regions to a sink, and the index of the chunks among them.
+//! Writes regions to a sink, and indexes the chunks among them.
 //!
-//! [`RegionWriter`] tracks the length of the file, pads each region to its offset (R-2.7 and
+//! [`RegionWriter`] tracks the length of the file, writes the padding before each region (R-2.7 and
 //! ), and repeats the checksum of the previous header in each header.
 //!
 //! [`IndexBuilder`] collects the entries of a column's chunks since the last commit. The next
-//! commit writes them as one run of pages. They cannot be written earlier: an entry states the
-//! offset of its chunk, and the pages of a commit come after all of its chunks.
+//! commit writes them as one run of pages. They cannot be written earlier, because the pages of a
+//! commit come after all of its chunks.
 
 use super::sink::Sink;
 use crate::bytes::le::u64_of;
@@ -31,13 +31,13 @@ pub(super) struct RegionWriter<K> {
 }
 
 impl<K: Sink> RegionWriter<K> {
-    /// Creates the writer of a new file.
+    /// Creates the writer for a new file.
     pub(super) fn new(sink: K, file_id: FileId, alignment: u64) -> Self {
         Self { sink, file_id, alignment, previous: 0, end: 0 }
     }
 
-    /// Creates the writer for a sink that has the first `end` bytes of the file. `previous` is the
-    /// `header_crc` of the region that ends there.
+    /// Creates the writer for a sink that already has the first `end` bytes of the file. `previous`
+    /// is the `header_crc` of the region that ends there.
     pub(super) fn after(sink: K, file_id: FileId, alignment: u64, previous: u32, end: u64) -> Self {
         Self { sink, file_id, alignment, previous, end }
     }
@@ -46,7 +46,7 @@ impl<K: Sink> RegionWriter<K> {
         self.sink
     }
 
-    /// Returns the offset of the next region if it is of this kind.
+    /// Returns the offset at which the next region begins if it has this kind.
     pub(super) fn next(&self, kind: RegionKind) -> u64 {
         match self.end {
             0 => 0,
@@ -55,7 +55,7 @@ impl<K: Sink> RegionWriter<K> {
     }
 
     /// Writes the padding, the header and the body of a region, which begins at
-    /// [`RegionWriter::next`]. Sets its `previous`.
+    /// [`RegionWriter::next`]. Sets `previous` in the header.
     pub(super) fn region(&mut self, header: RegionHeader, body: &[u8]) -> Result<()> {
         let header = header.after(self.previous);
         // fits: less than twice the alignment
@@ -75,7 +75,7 @@ impl<K: Sink> RegionWriter<K> {
             let accepted = match self.sink.write(bytes) {
                 Ok(0) => return Err(self.failed("writing", std::io::ErrorKind::WriteZero.into())),
                 Ok(accepted) if accepted > bytes.len() => {
-                    return Err(self.failed("writing", std::io::Error::other("more bytes accepted than offered")));
+                    return Err(self.failed("writing", std::io::Error::other("the sink accepted too many bytes")));
                 }
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
@@ -112,7 +112,7 @@ pub(super) struct IndexBuilder {
 }
 
 impl IndexBuilder {
-    /// Starts the index of a column with these facts so far.
+    /// Starts the index of a column. `record` has the facts of its earlier commits.
     pub(super) fn new(record: ColumnRecord) -> Self {
         Self { entries: Vec::new(), record }
     }
@@ -135,8 +135,8 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Writes the index of the chunks since the last commit as a run, and adds its pages to
-    /// `content`.
+    /// Writes the index of the chunks since the last commit as one run of pages, and adds the pages
+    /// to `content`.
     pub(super) fn write<K: Sink>(
         &mut self,
         column: u32,

@@ -1,9 +1,9 @@
 //! Turns a single sample into a batch, for [`Writer::push`](crate::Writer::push).
 //!
-//! There is only one path into a file: batches. So single samples give the same bytes and the same
-//! errors as batches. A sample of a column without lists becomes a batch that borrows its bytes.
-//! The lists and items of a nested sample are copied into a [`NestedSample`] first. Extents that a
-//! value does not state follow from its length if at most one varies.
+//! Everything is written in batches, so single samples give the same bytes and the same errors as
+//! batches. A sample of a column without lists becomes a batch that borrows its bytes. The lists
+//! and items of a nested sample are first copied into a [`NestedSample`]. If at most one extent
+//! varies, a value need not state its extents, because they follow from its length.
 
 use crate::batch::{ColumnBatch, ListBuffer, check_type, push_bit, pushed_inner_bytes};
 use crate::bytes::memory;
@@ -12,8 +12,8 @@ use crate::format::{ColumnSchema, DType, Extent};
 use crate::value::{OneSample, Value, ValueContent};
 use crate::{Error, Result, limits};
 
-/// Returns a batch of one sample. `extents` receives its extents if the value does not state them.
-/// `zeros` has the bytes of a null.
+/// Returns a batch of one sample. If the value does not state its extents, they are stored in
+/// `extents`. `zeros` must have enough zeros for a null.
 pub(super) fn single_sample<'a>(
     column: &ColumnSchema,
     value: &'a Value<'a>,
@@ -39,8 +39,8 @@ pub(super) fn single_sample<'a>(
     Ok(ColumnBatch::from_bytes(sample.dtype, 1, extents, &sample.bytes))
 }
 
-/// Returns the varying extents of a sample of this many bytes, if they can be inferred from its
-/// length. `out` receives them.
+/// Returns the varying extents of a sample with this many bytes, and stores them in `out`. Fails if
+/// more than one extent varies.
 pub(super) fn infer_extents<'a>(
     column: &ColumnSchema,
     bytes: usize,
@@ -52,14 +52,14 @@ pub(super) fn infer_extents<'a>(
             let inner = pushed_inner_bytes(column)?;
             let extent = bytes.checked_div(inner).unwrap_or(0);
             let [first, ..] = out;
-            *first = u32::try_from(extent).map_err(|_| Error::over_limit("a sample is too large"))?;
+            *first = u32::try_from(extent).map_err(|_| Error::over_limit("an extent is larger than 4294967295"))?;
             Ok(std::slice::from_ref(first))
         }
         varying => {
             let fixed = column.shape.extents().iter().filter(|extent| matches!(extent, Extent::Fixed(_)));
             let message = format!(
-                "{varying} extents vary ({} are fixed) and do not follow from the length; push the sample with \
-                 its extents",
+                "the sample has {varying} varying extents ({} fixed), which cannot be inferred from its length; push \
+                 the sample with its extents",
                 fixed.count()
             );
             Err(Error::bad_argument(message))
@@ -100,7 +100,8 @@ impl NestedSample {
         match &value.0 {
             ValueContent::Null => lists.push(None),
             ValueContent::List(entries) => {
-                let count = u32::try_from(entries.len()).map_err(|_| Error::over_limit("a list is too long"))?;
+                let count = u32::try_from(entries.len())
+                    .map_err(|_| Error::over_limit("a list has more than 4294967295 members"))?;
                 lists.push(Some(count))?;
                 // at most 16 levels
                 entries.iter().try_for_each(|entry| self.add(column, entry, level + 1))
@@ -143,8 +144,8 @@ impl NestedSample {
         Ok(())
     }
 
-    /// Fails if an item lacks a varying extent, or if its number of elements does not match its
-    /// extents. The later check of the sum over all items cannot detect this.
+    /// Fails if an item has too few or too many varying extents, or if its number of bytes does not
+    /// match its extents. The later check of the sums over all items cannot detect this.
     fn check_length(&self, column: &ColumnSchema, extents: &[u32], bytes: usize) -> Result<()> {
         let (item, shape) = (self.item_count, &column.shape);
         let varying = shape.varying_count();
@@ -166,6 +167,6 @@ impl NestedSample {
 }
 
 fn wrong_depth(column: &ColumnSchema) -> Error {
-    let message = format!("the value is not nested in {} levels of lists, as the column is", column.levels.len());
+    let message = format!("the column has {} levels of lists, but the value does not", column.levels.len());
     Error::bad_argument(message)
 }

@@ -1,15 +1,15 @@
 //! The destinations of a writer's bytes: [`Sink`] and its implementations.
 //!
-//! No reader may see a half-written file. A new file ([`AtomicFile`]) has no name, or a hidden one,
-//! until its first commit is durable; then it gets its name in one step. An existing file
-//! ([`AppendFile`]) is locked. Before anything is written to it, it is durably cut off after its
-//! last commit.
+//! Readers must never see a half-written file. A new file ([`AtomicFile`]) has no name, or a hidden
+//! one, until its first commit is durable. Then it gets its name in one step. An existing file
+//! ([`AppendFile`]) is locked. Before anything is written to it, the bytes after its last commit
+//! are cut off, and the file is synced.
 //!
-//! Both write through a [`BufferedFile`]. After any error it refuses further calls, and when it is
-//! dropped it cuts off what follows the last commit.
+//! Both write through a [`BufferedFile`]. After any error, it refuses further calls. When it is
+//! dropped, it cuts off the bytes after the last commit.
 //!
-//! Both run on any [`Storage`], so the tests can run them on a disk that fails and loses power. The
-//! module documentation of `writer.rs` says which states a crash can leave.
+//! Both run on any [`Storage`], so tests can run them on a simulated disk that fails or loses
+//! power. The documentation of `writer.rs` lists the states that a crash can leave.
 
 use super::storage::{Disk, Occupant, Storage, StorageFile, left_behind};
 use crate::bytes::le::u64_of;
@@ -37,15 +37,16 @@ pub trait Sink: Write {
         None
     }
 
-    /// Returns the identity of the file that is written to or will be replaced, so that it cannot
-    /// also be an input; `None` if there is none. By default, this is the file at [`Sink::path`].
+    /// Returns the identity of the file that is written or will be replaced; `None` if there is
+    /// none. A conversion uses it to refuse an output that is also an input. By default, this is
+    /// the identity of the file at [`Sink::path`].
     fn identity(&self) -> Option<FileIdentity> {
         FileIdentity::at(self.path()?).ok().flatten()
     }
 }
 
-/// Any [`Write`] as a sink: a pipe, a socket, a `Vec<u8>`. A commit only flushes it, which need not
-/// make bytes durable.
+/// Any [`Write`] as a sink: a pipe, a socket, a `Vec<u8>`. A commit only flushes it, which does not
+/// necessarily make its bytes durable.
 #[derive(Debug)]
 pub struct Stream<W>(pub W);
 
@@ -94,13 +95,14 @@ macro_rules! sink_of_field {
     };
 }
 
-/// The size of the buffer. A chunk takes three writes, which should not become three system calls.
+/// The size of the buffer. Writing a chunk takes three writes, and the buffer keeps them from
+/// becoming three system calls.
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// A file with a write buffer.
 ///
-/// After an error, nothing is retried: a repeated `fsync` may report success for bytes that are
-/// lost. When this is dropped, the bytes after the last commit are cut off.
+/// After an error, nothing is retried, because a repeated `fsync` can report success for bytes that
+/// are lost. When the file is dropped, the bytes after the last commit are cut off.
 #[derive(Debug)]
 pub(super) struct BufferedFile<F: StorageFile> {
     file: F,
@@ -123,7 +125,7 @@ impl<F: StorageFile> BufferedFile<F> {
         self.committed = self.end;
     }
 
-    /// Cuts the file off after the last commit.
+    /// Cuts off the bytes after the last commit.
     pub(super) fn truncate(&mut self) -> io::Result<()> {
         let committed = self.committed;
         self.attempt(|file| file.truncate(committed))
@@ -132,7 +134,7 @@ impl<F: StorageFile> BufferedFile<F> {
     /// Calls `call` with the file, unless an earlier call has failed.
     pub(super) fn attempt<T>(&mut self, call: impl FnOnce(&mut F) -> io::Result<T>) -> io::Result<T> {
         if self.failed {
-            return Err(io::Error::other("an earlier operation on the file has failed, and nothing is retried"));
+            return Err(io::Error::other("an earlier operation on the file has failed; start again with a new writer"));
         }
         let result = call(&mut self.file);
         self.failed = result.as_ref().is_err_and(|error| error.kind() != io::ErrorKind::Interrupted);
@@ -179,7 +181,7 @@ impl<F: StorageFile> Write for BufferedFile<F> {
 impl<F: StorageFile> Drop for BufferedFile<F> {
     fn drop(&mut self) {
         if self.committed > 0 && self.end > self.committed {
-            // even after an error; readers ignore the bytes if this fails
+            // also after an error; if this fails, readers ignore the bytes
             let _ = self.file.truncate(self.committed);
         }
     }
@@ -191,35 +193,36 @@ const NAME_CHARS: usize = 48;
 
 /// A file that appears under its name only when it is complete.
 ///
-/// The file gets its name at its first commit, which usually is its last. If the writer fails or is
-/// dropped before, no trace of it remains, and an existing file at the destination stays unchanged.
-/// If that happens later, the file is cut off after the last commit.
+/// The file gets its name at its first commit, which is usually its only one. If the writer fails
+/// or is dropped before that, no trace of it remains, and an existing file at the destination stays
+/// unchanged. If the writer fails or is dropped later, the bytes after the last commit are cut off.
 ///
 /// - On Linux, the file has no name until it is complete (`O_TMPFILE`), so even a killed process
 ///   leaves nothing behind.
 /// - On other systems, and on file systems without unnamed files, it has a hidden name next to its
-///   destination (`.NAME.random.tmp`). A killed process leaves it there. It has no valid end, so it
-///   is never mistaken for a result. [`AtomicFile::left_behind`] lists such files.
+///   destination (`.NAME.random.tmp`). A killed process leaves it there. Such a file has no valid
+///   end, so it is never mistaken for a complete file. [`AtomicFile::left_behind`] lists these
+///   files.
 ///
 /// If the destination is a symbolic link, the file appears at its target, and the link stays. Only
 /// a regular file is ever replaced; a folder, a device or a pipe at the destination is an error. A
-/// new file gets the permissions of the file that it replaces, or else the permissions that the
-/// process's umask leaves.
+/// new file gets the permissions of the file that it replaces. If it replaces none, the umask of
+/// the process determines its permissions.
 ///
 /// The file and its folder are made durable (`fsync`) before a commit returns. If this fails after
-/// the file got its name, the file is whole, but a loss of power may remove it.
+/// the file has got its name, the file is complete, but a loss of power can remove it.
 #[derive(Debug)]
 pub struct AtomicFile(AtomicSink<Disk>);
 
 impl AtomicFile {
-    /// Starts a file that will appear at `destination`. Unless `overwrite` is set, fails if the
-    /// path exists, now or when the file is complete.
+    /// Starts a file that will appear at `destination`. If `overwrite` is false, this call fails if
+    /// the path exists, and the first commit fails if the path exists by then.
     pub fn create(destination: impl AsRef<Path>, overwrite: bool) -> Result<Self> {
         Ok(Self(AtomicSink::create(Disk, destination.as_ref(), overwrite)?))
     }
 
     /// Returns the temporary name of the file, if it has one. A caller that ends the process
-    /// without dropping this value has to remove that file.
+    /// without dropping this value must remove that file.
     pub fn temporary_path(&self) -> Option<&Path> {
         match &self.0.name {
             Name::Temporary(name) => Some(name),
@@ -228,8 +231,8 @@ impl AtomicFile {
     }
 
     /// Lists the temporary files that killed writers of `destination` have left, sorted by name. If
-    /// `destination` is a symbolic link, lists the files next to its target. Where the file system
-    /// has locks, leaves out the files of active writers.
+    /// `destination` is a symbolic link, lists the files next to its target. If the file system
+    /// supports locks, leaves out the files of active writers.
     pub fn left_behind(destination: impl AsRef<Path>) -> Result<Vec<PathBuf>> {
         let destination = destination.as_ref();
         let list = || {
@@ -251,7 +254,7 @@ pub(super) struct AtomicSink<S: Storage> {
     name: Name<S::Temporary>,
     /// The path as the caller gave it.
     destination: PathBuf,
-    /// The path to which its symbolic links lead.
+    /// The path after all symbolic links have been followed.
     target: PathBuf,
     overwrite: bool,
 }
@@ -300,8 +303,8 @@ impl<S: Storage> AtomicSink<S> {
             Name::None => {
                 file.attempt(|file| match storage.link(file, target) {
                     Err(error) if error.kind() == io::ErrorKind::AlreadyExists && *overwrite => {
-                        // a link cannot replace a file, but a rename can; a kill between these two
-                        // calls leaves the temporary name
+                        // a link cannot replace a file, but a rename can; if the process is killed
+                        // between these two calls, the temporary name remains
                         let temporary = storage.link_beside(file, target, &temporary_prefix(target)?)?;
                         storage.rename(temporary, target, true).map_err(final_error)
                     }
@@ -320,7 +323,8 @@ fn temporary_prefix(target: &Path) -> io::Result<String> {
     Ok(format!(".{name}."))
 }
 
-/// Makes an error final: callers of [`Write`] would repeat an interrupted call.
+/// Converts an interruption to an error of another kind, because callers of [`Write`] repeat
+/// interrupted calls. Adds the remedy if the name exists.
 fn final_error(error: io::Error) -> io::Error {
     match error.kind() {
         io::ErrorKind::AlreadyExists => already_exists(),
@@ -357,7 +361,7 @@ impl<S: Storage> Sink for AtomicSink<S> {
         if !matches!(self.name, Name::Final) {
             self.put()?;
             let Self { storage, file, target, .. } = self;
-            // a name is durable once its folder is
+            // a name is durable only once its folder is synced
             file.attempt(|_| storage.sync_folder_of(target).map_err(final_error))?;
         }
         self.file.attempt(|_| Ok(()))?;
@@ -373,8 +377,8 @@ impl<S: Storage> Sink for AtomicSink<S> {
 /// An existing file that is appended to.
 ///
 /// The file is locked (`flock`), so a second appender gets an error. On systems other than Unix,
-/// the lock may also keep readers out. If the writer fails or is dropped, the bytes after the last
-/// commit are cut off. A killed process leaves them behind; readers ignore them.
+/// the lock can also keep readers out. If the writer fails or is dropped, the bytes after the last
+/// commit are cut off. If the process is killed, they remain, and readers ignore them.
 #[derive(Debug)]
 pub struct AppendFile(AppendSink<Disk>);
 
@@ -402,11 +406,12 @@ impl<S: Storage> AppendSink<S> {
         Self { storage, path: path.to_path_buf(), file: BufferedFile::new(file, end), is_truncated: false }
     }
 
-    /// Cuts the file off after its last commit, durably, before the first byte is written.
+    /// Cuts off the bytes after the last commit and syncs the file, before the first byte is
+    /// written.
     ///
-    /// The length is synced even if it does not change. Otherwise, after a loss of power, bytes of
-    /// an earlier appender could reappear between the new ones. The folder is synced too, because
-    /// the writer of the file may not have got that far.
+    /// The file is synced even if its length does not change. Otherwise, after a loss of power,
+    /// bytes of an earlier appender could reappear between the new ones. The folder is also synced,
+    /// because the writer that created the file may have been stopped before it did so.
     fn begin(&mut self) -> io::Result<()> {
         let Self { storage, path, file, .. } = self;
         file.truncate()?;

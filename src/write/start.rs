@@ -1,13 +1,13 @@
-//! Where a writer starts: from a schema, or after the last commit of an existing file (chapter
-//! 7.4).
+//! Prepares the state from which a writer starts: for a new file, or after the last commit of an
+//! existing file (chapter 7.4 of the specification).
 //!
-//! Before an append, everything in the last footer that the next one will repeat is checked.
-//! Otherwise an append would repeat false facts under a new checksum.
+//! Before an append, all facts of the last footer that the next footer will repeat are checked.
+//! Otherwise, the append would repeat false facts under a new checksum.
 //!
-//! The bytes after the last commit are cut off, so they must be worthless. Usually a killed writer
-//! left them. But they can also be a whole commit whose trailer or footer is damaged. If an intact
-//! region is among them, the two cases are indistinguishable. This is an error unless the caller
-//! agrees to discard the bytes.
+//! The bytes after the last commit are cut off, so they must be worthless. Usually, a killed writer
+//! left them. But they can also be a whole commit whose trailer or footer is damaged. If they
+//! contain an intact region, the two cases cannot be distinguished, and the append fails unless the
+//! caller has agreed to discard the bytes.
 
 use super::options::WriterOptions;
 use super::region_writer::RegionWriter;
@@ -20,12 +20,12 @@ use crate::format::file_header::Header;
 use crate::format::footer::{Footer, TableEntry};
 use crate::format::region::{FileId, HEADER_LEN, RegionHeader};
 use crate::format::{ColumnSchema, ContentId, Flags, Schema};
-use crate::open::{BlockSizes, Commit, FileHeader, HeaderScan, Source, TableSlot, open_header, open_last_commit};
+use crate::open::{Commit, FileHeader, HeaderScan, ReadSizes, Source, TableSlot, open_header, open_last_commit};
 use crate::{Error, ErrorKind, Result};
 use std::path::Path;
 use std::sync::Arc;
 
-/// What the next footer and trailer state. The default is for a new file.
+/// The facts that the next footer and trailer record. The default describes a new file.
 #[derive(Default)]
 pub(super) struct CommitState {
     pub flags: Flags,
@@ -40,17 +40,18 @@ pub(super) struct CommitState {
     pub last_trailer: u64,
 }
 
-/// What a writer starts from: only a schema, or the last commit of a file.
+/// What a writer starts from: the schema of a new file, or the last commit of an existing one.
 pub(super) struct InitialState {
     pub schema: Schema,
     pub schema_block: Vec<u8>,
     pub columns: Vec<ColumnRecord>,
-    /// The last table of each column, if it has one, ready for use.
+    /// The dictionary in the last table of each column, if it has one.
     pub zstd_dictionaries: Vec<Option<Arc<ZstdEncoderDictionary>>>,
     pub state: CommitState,
 }
 
-/// Opens a file to append to it, on any storage; `wrap` makes its sink.
+/// Opens a file on any storage to append to it. `wrap` converts the [`AppendSink`] to the sink of
+/// the writer.
 pub(super) fn open_to_append<S: Storage, K: Sink>(
     storage: S,
     path: &Path,
@@ -99,7 +100,7 @@ fn continuation(
     }
 }
 
-/// Returns the last table of each column of text or bytes, ready for use. Skips damaged ones.
+/// Returns the dictionary in the last table of each column of text or bytes. Skips damaged tables.
 fn last_zstd_dictionaries(
     file: &impl Source,
     file_header: &FileHeader,
@@ -129,11 +130,11 @@ fn last_zstd_dictionaries(
     Ok(zstd_dictionaries)
 }
 
-/// The maximum size of all existing tables that a writer continues to use, in bytes.
+/// The maximum total size, in bytes, of the existing tables that a writer continues to use.
 const MAX_TABLE_BYTES: u32 = 64 << 20;
 
-/// Checks R-7.4 for the facts that the next footer repeats, as far as the footer and the schema can
-/// show.
+/// Checks R-7.4 for the facts that the next footer repeats, as far as the footer and the schema
+/// allow it.
 fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
     let mut expected = (0, 0);
     for TableEntry { column, table, .. } in &commit.footer.tables {
@@ -152,9 +153,9 @@ fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
         let wrong = if null_count > max_nulls {
             format!("{null_count} samples are null, but at most {max_nulls} can be")
         } else if stored_bytes > commit.trailer_offset {
-            format!("the chunks take {stored_bytes} bytes in a file of {}", commit.trailer_offset)
+            format!("the chunks take {stored_bytes} bytes, but only {} precede the trailer", commit.trailer_offset)
         } else if runs.len() > commits {
-            format!("the index has {} runs after {commits} commits", runs.len())
+            format!("the index has {} runs, but there are only {commits} commits", runs.len())
         } else {
             continue;
         };
@@ -172,21 +173,21 @@ fn check_tail(file: &impl Source, file_id: FileId, end: u64) -> Result<()> {
     let Some(found) = first_intact(file, file_id, end)? else { return Ok(()) };
     let bytes = file.byte_count().saturating_sub(end);
     let message = format!(
-        "{bytes} bytes follow the last commit, among them an intact {} at {}: either a killed writer left them, or \
-         they are a commit whose end is damaged; nothing was appended; recover them with `tensilo salvage`",
+        "{bytes} bytes follow the last commit, including an intact {} at offset {}: either a killed writer left \
+         them, or they are a commit whose end is damaged; nothing was appended; recover them with `tensilo salvage`",
         found.kind, found.offset
     );
     Err(Error::corrupt("R-2.7", message).with_offset(end).with_advice([Advice::DiscardTail]))
 }
 
-/// The block sizes of the search after the last commit.
-const TAIL_BLOCKS: BlockSizes = BlockSizes { first: 64 << 10, second: 64 << 10, largest: 64 << 10 };
+/// The read sizes of the search after the last commit.
+const TAIL_READS: ReadSizes = ReadSizes { first: 64 << 10, second: 64 << 10, max: 64 << 10 };
 
 /// Returns the first intact header of this file (R-2.1 to R-2.5) at or after `from`, the end of a
 /// commit.
 fn first_intact(file: &impl Source, file_id: FileId, from: u64) -> Result<Option<RegionHeader>> {
     let end = file.byte_count();
-    HeaderScan::new(file, TAIL_BLOCKS).first(from, end, |found| {
+    HeaderScan::new(file, TAIL_READS).first(from, end, |found| {
         let header = RegionHeader::parse(found.bytes, found.offset).ok()?;
         (header.file_id == file_id && header.check_inside(end).is_ok()).then_some(header)
     })

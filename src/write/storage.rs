@@ -1,11 +1,11 @@
 //! The operating-system calls that files need, behind the trait [`Storage`].
 //!
-//! Each function of the trait is one step that a crash or a failure can precede or follow. Tests
-//! replace [`Disk`], the real file system, by a simulated disk, and stop it between any two steps.
+//! Each function of the trait is one step, and a crash can happen before or after it. Tests replace
+//! [`Disk`], the real file system, with a simulated disk, and stop it between any two steps.
 //!
 //! On Linux, [`Disk`] creates files without a name (`O_TMPFILE`), which vanish when their process
-//! ends. Elsewhere temporary files have names, and [`left_behind`] finds the files of killed
-//! writers.
+//! ends. On other systems, temporary files have names, and [`left_behind`] finds the files of
+//! killed writers.
 //!
 //! Locks keep a second appender out. On systems other than Unix, a lock also keeps readers out, so
 //! new files are locked on Unix only.
@@ -16,15 +16,14 @@ use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use tempfile::{Builder, TempPath};
 
-/// A file system. Each function is one step that a loss of power or a failure can precede or
-/// follow.
+/// A file system. Each function is one step; it can fail, and power can be lost before or after it.
 pub(super) trait Storage {
     type File: StorageFile;
     /// The name of a temporary file. Dropping it removes the file.
     type Temporary;
 
-    /// Follows symbolic links from `destination`. Returns the path at their end, and what occupies
-    /// it.
+    /// Follows symbolic links from `destination`. Returns the path at their end, and what is at
+    /// that path.
     fn resolve(&self, destination: &Path) -> io::Result<(PathBuf, Occupant)>;
 
     /// Creates a file without a name in the folder of `target`; `None` if the file system does not
@@ -50,19 +49,19 @@ pub(super) trait Storage {
     fn sync_folder_of(&self, path: &Path) -> io::Result<()>;
 }
 
-/// What occupies the path of a new file.
+/// What is at the path of a new file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Occupant {
     Nothing,
     /// A regular file, which can be replaced.
     File,
-    /// Something else, which cannot be replaced: the name of its kind.
+    /// Anything else, which cannot be replaced. The text says what it is, such as "a folder".
     Other(&'static str),
 }
 
-/// A file of a [`Storage`]. As a [`Source`], it has the length that it had when it was opened.
+/// A file of a [`Storage`]. As a [`Source`], it keeps the length that it had when it was opened.
 pub(super) trait StorageFile: Source + Write {
-    /// Cuts the file off at `bytes`, where the next write begins.
+    /// Truncates the file to `bytes` bytes. The next write begins there.
     fn truncate(&mut self, bytes: u64) -> io::Result<()>;
 
     fn sync(&mut self) -> io::Result<()>;
@@ -93,7 +92,7 @@ impl Storage for Disk {
 
     fn create_beside(&self, target: &Path, prefix: &str) -> io::Result<(DiskFile, TempPath)> {
         let mut options = File::options();
-        // with the permissions that the umask leaves
+        // the umask determines the permissions
         options.read(true).write(true).create_new(true);
         let named = temporary_names(prefix).make_in(parent(target), |path| options.open(path))?;
         let (file, temporary) = named.into_parts();
@@ -137,21 +136,22 @@ impl Storage for Disk {
     }
 }
 
-/// Prepares a new file that will replace the file at `target`.
+/// Prepares a new file that will appear at `target`.
 fn begin(file: File, target: &Path) -> io::Result<DiskFile> {
     lock_out_appenders(&file);
     copy_permissions(&file, target);
     Ok(DiskFile(PositionedFile::of(file)?))
 }
 
-/// Follows symbolic links itself, because the target of the last one may not exist yet.
+/// Follows symbolic links one by one, because the target of the last one may not exist yet.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     const MAX_LINKS: usize = 40; // as in Linux
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {
             Ok(link) => path = parent(&path).join(link),
-            // not a link, or nothing exists there; using the path will report the error
+            // not a link, or nothing exists there; if the path is invalid, using it will report the
+            // error
             Err(_) => return Ok(path),
         }
     }
@@ -277,8 +277,8 @@ fn copy_permissions(file: &File, target: &Path) {
 #[cfg(not(unix))]
 fn copy_permissions(_: &File, _: &Path) {}
 
-/// Locks a new file, because its writer may write more after the commit with which it appears. If
-/// files cannot be locked, no appender can open it either.
+/// Locks a new file, because its writer can write more after the commit with which the file
+/// appears. If the file system does not support locks, no appender can open the file either.
 #[cfg(unix)]
 fn lock_out_appenders(file: &File) {
     let _ = file.try_lock();
@@ -298,10 +298,11 @@ mod unnamed {
     use std::os::unix::fs::MetadataExt;
     use std::path::{Path, PathBuf};
 
-    /// Creates a file in `folder`, with the permissions that the umask leaves. Returns `None` if
-    /// the file system has no such files, or if `/proc` is not mounted, which [`link`] needs.
+    /// Creates a file in `folder`. The umask determines its permissions. Returns `None` if the file
+    /// system does not support files without a name, or if `/proc`, which [`link`] needs, is not
+    /// mounted.
     pub(super) fn create(folder: &Path) -> Option<File> {
-        // if the folder is the problem, creating a named file will report it
+        // if the folder itself is the problem, creating a named file will report it
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC;
         let file = File::from(open(folder, flags, Mode::from_raw_mode(0o666)).ok()?);
         let (own, seen) = (file.metadata().ok()?, fs::metadata(path_of(&file)).ok()?);
@@ -345,6 +346,6 @@ fn a_closed_file_is_not_locked_by_those_who_share_it() {
     assert!(Disk.open(&path).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock));
     let shared = file.0.file().try_clone().expect("a descriptor");
     drop(file);
-    Disk.open(&path).expect("no writer any more");
+    Disk.open(&path).expect("no other writer");
     drop(shared);
 }

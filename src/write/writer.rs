@@ -1,26 +1,26 @@
-//! The writer: collects samples into chunks, encodes them, writes them, and commits.
+//! The writer: collects samples into chunks, encodes and writes the chunks, and commits.
 //!
 //! # From samples to bytes
 //!
-//! Pushed samples collect in one pending chunk per column. Full chunks wait in a queue until there
-//! is work for all threads, are encoded together, and are written in the order in which they became
-//! full. This order depends only on the samples, so neither the number of threads nor the size of
-//! batches changes a byte of the file.
+//! Pushed samples accumulate in one pending chunk per column. Full chunks wait in a queue until
+//! there is enough work for all threads. Then they are encoded together and written in the order in
+//! which they became full. This order depends only on the samples, so neither the number of threads
+//! nor the size of batches changes a byte of the file.
 //!
 //! # How a commit becomes durable
 //!
-//! A file only grows; nothing is changed in place. Its state is its last valid trailer: 64 bytes
-//! that point to a footer, which describes everything before it. Between two calls of `fsync`, a
-//! disk may write in any order, and may tear a write when the power fails. So the trailer must not
-//! be able to reach the disk before the bytes that it vouches for. A commit (chapter 7.4 of the
-//! specification) therefore has a barrier in the middle:
+//! A file only grows; nothing is changed in place. Its last valid trailer determines its state. A
+//! trailer has 64 bytes and points to a footer, which describes everything before it. Between two
+//! calls of `fsync`, a disk can write in any order, and a write can be torn if the power fails. So
+//! the trailer must not reach the disk before the bytes that it refers to. A commit (chapter 7.4 of
+//! the specification) therefore has a barrier in the middle:
 //!
-//! 1. Write the chunks that are left, the index pages and the footer.
-//! 2. `fsync`. Everything but the trailer is now durable.
+//! 1. Write the remaining chunks, the index pages and the footer.
+//! 2. `fsync`. Everything except the trailer is now durable.
 //! 3. Write the trailer.
 //! 4. `fsync`. The commit is now durable.
-//! 5. Publish. At its first commit, a new file gets its name, and the file and its folder are
-//!    synced so that the name is durable too (`sink.rs`). Only now does [`Writer::commit`] return.
+//! 5. Publish. At its first commit, a new file gets its name. The file and its folder are synced to
+//!    make the name durable (`sink.rs`). Then [`Writer::commit`] returns.
 //!
 //! A crash or a loss of power leaves:
 //!
@@ -31,32 +31,33 @@
 //! | step 5 | the new commit | at its path, complete, or not at its path |
 //! | later | the new commit | at its path, complete |
 //!
-//! If a new file is not at its path, the path has what it had before: nothing, or the file to be
-//! replaced.
+//! If a new file is not at its path, nothing has changed there: the path is free, or has the file
+//! that was to be replaced.
 //!
-//! In steps 3 and 4 the trailer may be on disk, missing or torn. A torn trailer fails its checksum
-//! and counts as missing. An intact one proves that step 2 is complete, so the commit is whole even
-//! if `commit` never returned. With a single `fsync` at the end, an intact trailer would prove
-//! nothing.
+//! During steps 3 and 4, the trailer can be on disk, missing or torn. A torn trailer fails its
+//! checksum and counts as missing. An intact trailer proves that step 2 was completed, so the
+//! commit is complete even if `commit` never returned. With a single `fsync` at the end, an intact
+//! trailer would prove nothing.
 //!
-//! An append starts with one more barrier. Before its first write it cuts the file off after the
-//! last commit and syncs it, even if the length does not change. Otherwise bytes of an earlier
-//! writer that was killed could reappear between the new ones after a loss of power.
+//! An append starts with one more barrier. Before its first write, it cuts off the bytes after the
+//! last commit and syncs the file, even if the length does not change. Otherwise, after a loss of
+//! power, bytes of an earlier, killed writer could reappear between the new ones.
 //!
 //! # Errors
 //!
-//! After a failed `fsync`, the system may have dropped the unwritten pages, and the next `fsync`
+//! When an `fsync` fails, the system may drop the unwritten pages, and the next `fsync` then
 //! reports success for bytes that are lost. So nothing is ever retried. `failed` is set before
-//! anything is written, and cleared when all of it has succeeded; while it is set, every call
-//! fails. When the sink is dropped, it tries to cut the file off after the last commit. Readers
-//! ignore the bytes if it cannot.
+//! anything is written, and is cleared when everything has been written. While it is set, every
+//! call fails. When the sink is dropped, it tries to cut off the bytes after the last commit. If it
+//! cannot, readers ignore these bytes.
 //!
-//! `src/write/tests/crash.rs` replays the writes up to every moment, with any subset of the
-//! unsynced ones on disk, whole or torn. `src/write/tests/faults.rs` lets every call fail.
+//! `src/write/tests/crash.rs` simulates a loss of power after every operation: any subset of the
+//! unsynced writes is then on disk, whole or torn. `src/write/tests/faults.rs` makes every call
+//! fail in turn.
 //!
 //! # Copies
 //!
-//! [`ChunkWriter`] writes chunks of other files instead of samples, most of them without decoding.
+//! [`ChunkWriter`] copies chunks from another file, and decodes only a few of them.
 
 use super::encode_pool::{ColumnEncoderState, EncodePool};
 use super::options::WriterOptions;
@@ -94,11 +95,11 @@ use std::sync::Arc;
 ///   samples pushed before. This holds for [`AtomicFile`] and [`AppendFile`], on disks that keep
 ///   what they report as written.
 /// - If the process is killed, the machine stops or the disk is full, a reader finds the last
-///   commit, whole. It may be a commit whose call had not returned yet.
+///   commit in full. It can be a commit whose call had not returned yet.
 /// - After an error of the sink, the writer refuses every call and retries nothing, because a
-///   repeated `fsync` may report success for bytes that are lost. The file ends with its last
-///   commit, or has no valid end. Only if the last `fsync` of a commit fails can this commit stay
-///   readable. It is whole, but a loss of power may remove it.
+///   repeated `fsync` can report success for bytes that are lost. The file ends with its last
+///   commit, or has no valid end. There is one exception: if the last `fsync` of a commit fails,
+///   this commit can stay readable. It is complete, but a loss of power can remove it.
 pub struct Writer<K: Sink> {
     schema: Schema,
     schema_block: Vec<u8>,
@@ -115,7 +116,7 @@ pub struct Writer<K: Sink> {
 }
 
 impl Writer<AtomicFile> {
-    /// Creates a file that appears at `path` with its first commit, which usually is its last.
+    /// Creates a file that appears at `path` with its first commit, which is usually its only one.
     /// Fails if the path exists; use [`AtomicFile::create`] and [`Writer::new`] to overwrite.
     pub fn create(path: impl AsRef<Path>, schema: Schema, options: &WriterOptions) -> Result<Self> {
         Self::new(AtomicFile::create(path, false)?, schema, options)
@@ -124,16 +125,16 @@ impl Writer<AtomicFile> {
 
 impl Writer<AppendFile> {
     /// Continues a file after its last commit, whether it is finished or not. Schema, file id and
-    /// alignment come from the file; profile, chunk size, threads and checks from `options`.
+    /// alignment come from the file; profile, chunk size, threads and checks come from `options`.
     ///
-    /// Until [`Writer::commit`] or [`Writer::finish`] returns, or the process is killed, a reader
-    /// that opens the file sees its old state. A reader that opened the file before keeps what it
-    /// has seen. Without a commit, the file stays unchanged, to the last byte.
+    /// Until [`Writer::commit`] or [`Writer::finish`] writes a trailer, a reader that opens the
+    /// file sees its old state. A reader that opened the file earlier continues to see the state of
+    /// that time. Without a commit, no byte up to the end of the last commit changes.
     ///
     /// Bytes after the last commit are cut off before anything is written. If they contain an
-    /// intact region of this file, the call fails unless [`WriterOptions::discard_tail`] is set.
-    /// Such a region was left by a killed writer, or belongs to a commit whose end is damaged,
-    /// which `tensilo salvage` can recover.
+    /// intact region of this file, the call fails unless [`WriterOptions::discard_tail`] is set. A
+    /// killed writer left this region, or it belongs to a commit whose end is damaged, which
+    /// `tensilo salvage` can recover.
     ///
     /// Also fails if another writer has locked the file, if a newer release has written it in a way
     /// that this one cannot continue, or if the file cannot be opened.
@@ -184,13 +185,13 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
-    /// Starts a file in `sink` for values that are already rounded, such as the values of other
+    /// Starts a file in `sink` for values that are already rounded, such as values from other
     /// files.
     ///
     /// For each column, `rounded` has the cast facts that were recorded when its values were
-    /// rounded. Such a column takes values of its own type instead of the cast's source type, and
-    /// stores them bit for bit. With `None`, or without a cast, the column works as with
-    /// [`Writer::new`].
+    /// rounded. A column with cast facts takes values of its own type instead of the cast's source
+    /// type, and stores them bit for bit. If its entry is `None`, or if it has no cast, a column
+    /// works as with [`Writer::new`].
     pub fn from_rounded(
         sink: K,
         schema: Schema,
@@ -208,16 +209,17 @@ impl<K: Sink> Writer<K> {
         Ok(writer)
     }
 
-    /// Merges cast facts into the facts that [`Writer::from_rounded`] was given, and into the facts
-    /// of casts from [decimals](crate::CastSource::Decimal): the larger errors, and the sums of the
-    /// counts. Columns without facts stay unchanged.
+    /// Merges cast facts into the facts that were passed to [`Writer::from_rounded`], and into the
+    /// facts of casts from [decimals](crate::CastSource::Decimal). The result has the larger errors
+    /// and the sums of the counts. Columns without such facts stay unchanged.
     pub fn merge_cast_facts(&mut self, rounded: &[Option<CastFacts>]) {
         for (pending, facts) in self.pending.iter_mut().zip(rounded) {
             facts.iter().for_each(|facts| pending.merge_cast_facts(facts));
         }
     }
 
-    /// Continues a file like [`Writer::append`], on any storage; `wrap` makes its sink.
+    /// Continues a file like [`Writer::append`], on any storage. `wrap` converts the [`AppendSink`]
+    /// to the sink of the writer.
     pub(super) fn continued<S: Storage>(
         storage: S,
         path: &Path,
@@ -286,13 +288,13 @@ impl<K: Sink> Writer<K> {
         self.output.file_id
     }
 
-    /// Returns the number of samples pushed so far, including earlier commits.
+    /// Returns the number of samples pushed so far, including the samples of earlier commits.
     pub fn sample_count(&self) -> u64 {
         self.state.sample_count
     }
 
-    /// Pushes one sample: a value for each column, in order. If a value does not fit, returns an
-    /// error and pushes nothing.
+    /// Pushes one sample: a value for each column, in order. If a value does not fit its column,
+    /// returns an error and pushes nothing.
     pub fn push(&mut self, sample: &[Value<'_>]) -> Result<()> {
         if sample.len() != self.schema.columns.len() {
             return Err(self.wrong_column_count(sample.len()));
@@ -326,7 +328,7 @@ impl<K: Sink> Writer<K> {
         nested.collect()
     }
 
-    /// Returns enough zeros for the largest null of a fixed shape.
+    /// Returns enough zeros for the largest null of a fixed shape in a sample.
     fn zeros_for_nulls(&self, sample: &[Value<'_>]) -> Vec<u8> {
         let nulls = self.pending.iter().zip(sample).filter(|(_, value)| matches!(value.0, ValueContent::Null));
         let largest = nulls.map(|(pending, _)| pending.null_bytes()).max();
@@ -334,7 +336,7 @@ impl<K: Sink> Writer<K> {
     }
 
     /// Pushes consecutive samples: one batch per column, in order, all with the same number of
-    /// samples. If a batch does not fit, returns an error and pushes nothing.
+    /// samples. If a batch does not fit its column, returns an error and pushes nothing.
     pub fn push_batch(&mut self, batches: &[ColumnBatch<'_>]) -> Result<()> {
         let sample_count = self.check_batches(batches)?;
         let mut cut = Vec::new();
@@ -342,7 +344,7 @@ impl<K: Sink> Writer<K> {
             pending.push(batch, &mut cut);
         }
         self.state.sample_count = sample_count;
-        // the order in which pushing one sample at a time would write them
+        // the order in which they would be written if samples were pushed one at a time
         cut.sort_by_key(|cut: &ReadyChunk| (cut.end_sample, cut.chunk.column));
         for ReadyChunk { chunk, table, .. } in cut {
             if let Some(body) = table {
@@ -362,7 +364,7 @@ impl<K: Sink> Writer<K> {
         let count = batches.first().map_or(0, |batch| batch.sample_count());
         for ((column, pending), batch) in self.schema.columns.iter().zip(&self.pending).zip(batches) {
             if batch.sample_count() != count {
-                let message = format!("the batch has {} samples; the first column has {count}", batch.sample_count());
+                let message = format!("the batch has {} samples; the first batch has {count}", batch.sample_count());
                 return Err(Error::bad_argument(message).with_column(&column.name));
             }
             batch.check(pending.pushed_schema(column))?;
@@ -396,7 +398,7 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    /// Writes a dictionary. Chunks of the column use it from now on.
+    /// Writes a dictionary, which later chunks of the column use.
     fn write_zstd_dictionary(&mut self, column: usize, body: Vec<u8>) -> Result<()> {
         self.write_queue()?;
         if self.state.tables.len() == limits::TABLES {
@@ -428,7 +430,7 @@ impl<K: Sink> Writer<K> {
         Ok(table)
     }
 
-    /// Encodes and writes the chunks of the queue.
+    /// Encodes and writes the chunks in the queue.
     fn write_queue(&mut self) -> Result<()> {
         self.queued_bytes = 0;
         let queue = std::mem::take(&mut self.queue);
@@ -453,7 +455,7 @@ impl<K: Sink> Writer<K> {
     }
 }
 
-/// The facts of a file that [`Writer::finish`] has completed.
+/// A summary of a file that [`Writer::finish`] has completed.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Summary<K> {
@@ -474,18 +476,19 @@ pub struct Summary<K> {
 }
 
 impl Writer<Stream<Vec<u8>>> {
-    /// Completes a file in memory and returns its bytes, without the facts that [`Writer::finish`]
-    /// returns.
+    /// Completes a file in memory and returns its bytes, but not the summary that
+    /// [`Writer::finish`] returns.
     pub fn into_bytes(self) -> Result<Vec<u8>> {
         Ok(self.finish()?.sink.0)
     }
 }
 
 impl<K: Sink> Writer<K> {
-    /// Makes all samples pushed so far durable and readable. The writer can push more afterwards.
+    /// Makes all samples pushed so far durable and readable. More samples can be pushed afterwards.
     ///
-    /// A commit closes the current chunk of each column, however small, so commit rarely: once for
-    /// many chunks. A file has at most 65,536 commits, including the one of [`Writer::finish`].
+    /// A commit ends the current chunk of each column, even if it is small. So commit rarely, such
+    /// as once for many chunks. A file has at most 65,536 commits, including the commit that
+    /// [`Writer::finish`] makes.
     pub fn commit(&mut self) -> Result<()> {
         self.write_commit(false)
     }
@@ -522,8 +525,8 @@ impl<K: Sink> Writer<K> {
         Ok(())
     }
 
-    /// Writes the index and the footer, a barrier, the trailer and another barrier, and then
-    /// publishes the file. See the module documentation.
+    /// Writes the index and the footer, syncs, writes the trailer, syncs again, and publishes the
+    /// file. See the module documentation.
     fn write_and_sync(&mut self, finished: bool) -> Result<()> {
         let mut content = ContentHasher::after(self.state.content_id);
         for (column, index) in (0..).zip(&mut self.indexes) {
@@ -551,7 +554,7 @@ impl<K: Sink> Writer<K> {
             index.record.cast = pending.cast_facts();
         }
         Footer {
-            content_id: self.state.content_id, // replaced when the footer is written
+            content_id: self.state.content_id, // replaced when the footer is sealed
             commit: self.state.commits,
             flags: self.state.flags,
             sample_count: self.state.sample_count,

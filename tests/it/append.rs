@@ -35,9 +35,9 @@ fn refused(file: &OnDisk) -> Error {
 }
 
 /// Verifies a finished file with decoding; returns the messages.
-fn damages(bytes: &[u8]) -> Vec<String> {
+fn findings(bytes: &[u8]) -> Vec<String> {
     let report = verify(&InMemory(bytes), VerifyOptions::new().decode(true)).expect("memory can be read");
-    report.damages.iter().map(|damage| damage.error.to_string()).collect()
+    report.findings.iter().map(|damage| damage.error.to_string()).collect()
 }
 
 /// Writes samples of one column, with one commit for each of `commits`. The last commit finishes
@@ -112,7 +112,7 @@ proptest! {
             }
         }
         prop_assert!(file.bytes() == expected, "the bytes differ");
-        prop_assert_eq!(damages(&expected), Vec::<String>::new());
+        prop_assert_eq!(findings(&expected), Vec::<String>::new());
     }
 }
 
@@ -161,7 +161,7 @@ fn every_valid_vector_is_continued_with_its_own_samples() {
         writer.finish().unwrap();
         let new = file.bytes();
         assert!(new.starts_with(&old), "{name}: what was written before has changed");
-        assert_eq!(damages(&new), Vec::<String>::new(), "{name}");
+        assert_eq!(findings(&new), Vec::<String>::new(), "{name}");
         let again = Reader::from_bytes(new.to_vec()).unwrap();
         let expected =
             if reader.schema().columns.is_empty() { reader.sample_count() } else { 2 * reader.sample_count() };
@@ -231,7 +231,7 @@ fn an_intact_tail_is_preserved_unless_it_is_discarded() {
         assert_eq!(file.bytes().len(), end, "nothing is cut off before something is written");
         push_numbers(&mut writer, 5).unwrap();
         writer.finish().unwrap();
-        assert_eq!(damages(&file.bytes()), Vec::<String>::new());
+        assert_eq!(findings(&file.bytes()), Vec::<String>::new());
         check_numbers(&file.bytes(), 15);
     }
 }
@@ -252,7 +252,7 @@ fn a_tail_without_an_intact_chunk_is_cut_off() {
         let mut writer = append(&file).unwrap();
         push_numbers(&mut writer, 5).unwrap();
         writer.finish().unwrap();
-        assert_eq!(damages(&file.bytes()), Vec::<String>::new());
+        assert_eq!(findings(&file.bytes()), Vec::<String>::new());
         check_numbers(&file.bytes(), 15);
     }
 }
@@ -292,7 +292,7 @@ fn an_empty_append_that_is_finished_only_finishes() {
     append(&file).unwrap().finish().unwrap();
     assert!(Reader::open(file.path()).unwrap().is_finished());
     check_numbers(&file.bytes(), 3);
-    assert_eq!(damages(&file.bytes()), Vec::<String>::new());
+    assert_eq!(findings(&file.bytes()), Vec::<String>::new());
 }
 
 // ---- who may append

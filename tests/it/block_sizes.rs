@@ -172,7 +172,7 @@ fn a_sample_costs_its_blocks_or_its_chunk() {
     let options = WriterOptions::new().profile(Profile::Raw);
     let cost = |column: &Column| {
         let cold = column.cold_read(0).unwrap().unwrap();
-        (cold.block_index_bytes, cold.sample_bytes)
+        (cold.prefix_bytes, cold.sample_bytes)
     };
     assert_eq!(cost(&fixed(64, 256, &options)), (1024, 8192));
     assert_eq!(cost(&fixed(64, 256, &options.clone().block_bytes(None))), (0, 64 + (64 << 10)));

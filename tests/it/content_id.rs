@@ -75,10 +75,10 @@ fn an_id_that_does_not_match_the_content_is_reported() {
         seal(&mut file, footer.header);
         assert_ne!(u32_at(&file, footer.header + 56), u32_at(&intact, footer.header + 56));
         assert!(Reader::from_bytes(file.to_vec()).is_ok(), "opening does not read the index");
-        let damages = verify(&InMemory(&file), VerifyOptions::new()).unwrap().damages;
-        assert_eq!(damages.len(), 1, "{damages:?}");
-        assert_eq!(damages[0].error.rule(), Some("R-7.9"));
-        assert_eq!(damages[0].file_range, footer.header as u64..footer.end as u64);
+        let findings = verify(&InMemory(&file), VerifyOptions::new()).unwrap().findings;
+        assert_eq!(findings.len(), 1, "{findings:?}");
+        assert_eq!(findings[0].error.rule(), Some("R-7.9"));
+        assert_eq!(findings[0].file_range, footer.header as u64..footer.end as u64);
     }
 }
 

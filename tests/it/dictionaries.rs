@@ -224,7 +224,7 @@ fn a_damaged_dictionary_costs_the_texts_that_need_it() {
     (0..MANY).for_each(|i| assert!(if other == "text" { cursor.read(i).is_ok() } else { cursor.read_list(i).is_ok() }));
 
     let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().decode(true)).unwrap();
-    assert_eq!(report.damages[0].region, Some(RegionKind::Table));
+    assert_eq!(report.findings[0].region, Some(RegionKind::Table));
     for decode in [false, true] {
         let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new().decode(decode)).unwrap();
         assert_eq!(salvaged.losses.of(&[damaged]).unwrap().count(), MANY);
@@ -273,7 +273,7 @@ fn a_dictionary_after_a_damaged_one_is_intact() {
     let bytes = file.bytes();
     assert_eq!(tables(&bytes).iter().filter(|table| table.column == damaged.column).count(), 2);
     let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().decode(false)).unwrap();
-    let found: Vec<_> = report.damages.iter().map(|damage| damage.file_range.start).collect();
+    let found: Vec<_> = report.findings.iter().map(|damage| damage.file_range.start).collect();
     assert_eq!(found, [damaged.header as u64]);
     // the remaining samples are copied, and encoded again where numbers of tables changed
     let salvaged = salvage(InMemory(bytes), SalvageOptions::new()).unwrap();

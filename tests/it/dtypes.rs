@@ -60,7 +60,7 @@ fn complex_numbers_are_read_as_pairs_and_stored_as_two_floats() {
         let pairs = ColumnSchema::tensor("x", DType::F32, Shape::fixed(&[10, 2]));
         let same = write(pairs, ColumnBatch::fixed(2_000, &halves), profile).unwrap();
         assert!(file.len().abs_diff(same.len()) <= 64, "{profile:?}: {} and {} bytes", file.len(), same.len());
-        assert!(verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap().damages.is_empty());
+        assert!(verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap().findings.is_empty());
         let reader = Reader::from_bytes(file).unwrap();
         let mut cursor = reader.column("x").unwrap().cursor();
         let mut out = vec![[0.0; 2]; 10];
@@ -73,7 +73,7 @@ fn complex_numbers_are_read_as_pairs_and_stored_as_two_floats() {
         assert_eq!(cursor.read(0).unwrap().as_slice::<f32>().unwrap_err().kind(), WrongType);
         let mut short = vec![[0.0_f32; 2]; 9];
         let error = cursor.read_slice(0, &mut short).unwrap_err();
-        assert!(error.to_string().contains("10 elements, but there is room for 9"), "{error}");
+        assert!(error.to_string().contains("10 elements, but the output has room for only 9"), "{error}");
     }
 }
 
@@ -95,7 +95,7 @@ fn only_columns_of_unknown_types_are_refused() {
     let file = bytes("valid/unknown-dtypes.hex");
     let reader = Reader::from_bytes(file.clone()).unwrap();
     let report = reader.verify(VerifyOptions::new().decode(true)).unwrap();
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
     let column = reader.column("y").unwrap();
     assert_eq!(column.schema().dtype, DType::Unknown { code: 37, element_bytes: 4 });
     assert_eq!(column.schema().dtype.to_string(), "unknown dtype 37");

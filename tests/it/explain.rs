@@ -28,7 +28,7 @@ fn kind_of(reason: &str) -> &str {
         "saves 5 %",
         "would have to save",
         "estimate from a sample",
-        "blocks take 5 %",
+        "blocks would take over 5 %",
     ];
     kinds.into_iter().find(|kind| reason.contains(kind)).unwrap()
 }
@@ -125,7 +125,7 @@ fn any_pattern_in_any_profile_is_explained() {
         "saves 5 %",
         "estimate from a sample",
         "the smallest encoding",
-        "blocks take 5 %",
+        "blocks would take over 5 %",
     ];
     if cfg!(feature = "zstd") {
         expected.push("would have to save");

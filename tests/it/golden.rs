@@ -249,7 +249,7 @@ fn golden(name: &str, profile: Profile, written: &[u8]) -> Vec<u8> {
 fn check(name: &str, profile: Profile, written: &[u8], schema: &Schema, samples: u32) {
     let golden = golden(name, profile, written);
     let report = verify(&InMemory(&golden), VerifyOptions::new().decode(true)).unwrap();
-    assert!(report.damages.is_empty(), "{name}{}: {:?}", profile.name(), report.damages);
+    assert!(report.findings.is_empty(), "{name}{}: {:?}", profile.name(), report.findings);
     assert!(read(&golden, schema) == read(written, schema), "{name}{}", profile.name());
     assert_eq!(Reader::from_bytes(golden).unwrap().sample_count(), u64::from(samples));
 }

@@ -88,7 +88,7 @@ fn check(file: &[u8], at: u64, lost: &Range<u64>, is_fixed: bool, what: &str) {
     damaged[at as usize] ^= 8;
     for (number, reader) in readers(&damaged).iter().enumerate() {
         let report = reader.verify(VerifyOptions::new()).unwrap();
-        let [damage] = &report.damages[..] else { panic!("{what}: {:?}", report.damages) };
+        let [damage] = &report.findings[..] else { panic!("{what}: {:?}", report.findings) };
         assert_eq!(damage.samples.as_ref(), Some(lost), "{what}: verify");
         for (call, error) in errors(reader, lost.start, is_fixed) {
             assert_eq!(error.samples().as_ref(), Some(lost), "{what}, reader {number}: {call}: {error}");

@@ -238,6 +238,6 @@ fn both_readers_report_a_changed_byte() {
         changed[at] ^= 0x10;
         assert!(!second.run(&changed, &["--verify"]).status.success(), "byte {at} was changed");
         let report = tensilo::verify::verify(&InMemory(changed), VerifyOptions::new()).expect("a source in memory");
-        assert!(!report.damages.is_empty(), "byte {at} was changed");
+        assert!(!report.findings.is_empty(), "byte {at} was changed");
     }
 }

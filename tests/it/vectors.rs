@@ -16,7 +16,7 @@ use tensilo::{ColumnBuffer, DType, Error, ErrorKind, OpenOptions, Reader, Verifi
 /// Returns the first damage that a thorough verification finds.
 fn first_error(bytes: &[u8]) -> Option<Error> {
     match verify(&InMemory(bytes), VerifyOptions::new().decode(true)) {
-        Ok(report) => report.damages.into_iter().next().map(|damage| damage.error),
+        Ok(report) => report.findings.into_iter().next().map(|damage| damage.error),
         Err(error) => Some(error),
     }
 }

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use tensilo::facts::RegionKind;
 use tensilo::sink::Stream;
 use tensilo::source::{InMemory, Source};
-use tensilo::verify::{Damage, VerifyOptions, VerifyReport, verify};
+use tensilo::verify::{Finding, VerifyOptions, VerifyReport, verify};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
 use tensilo_testing::Random;
 
@@ -107,7 +107,7 @@ fn the_report_of_an_intact_file_counts_what_is_in_it() {
     let file = written(Profile::Balanced, 2, 64, 100);
     let chunk_count = regions(&file).iter().filter(|region| region.kind == RegionKind::Chunk).count() as u64;
     let report = report(&InMemory(&file), true, 1).unwrap();
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert_eq!(
         (report.file_bytes, report.chunk_count, report.sample_count),
         (file.len() as u64, chunk_count, Some(200))
@@ -120,8 +120,8 @@ fn intact_files_are_intact_whether_they_are_decoded_or_not() {
     let of_profiles = Profile::ALL.into_iter().map(|profile| written(profile, 2, 64, 300));
     for file in of_vectors.chain(of_profiles) {
         for decode in [false, true] {
-            let damages = report(&InMemory(&file), decode, 1).unwrap().damages;
-            assert!(damages.is_empty(), "decode {decode}: {damages:?}");
+            let findings = report(&InMemory(&file), decode, 1).unwrap().findings;
+            assert!(findings.is_empty(), "decode {decode}: {findings:?}");
         }
     }
 }
@@ -148,7 +148,7 @@ fn a_reader_verifies_its_file() {
     file[chunk.header + 64] ^= 1;
     let reader = Reader::from_bytes(file.to_vec()).unwrap();
     let by_reader = reader.verify(VerifyOptions::new()).unwrap();
-    assert_eq!(by_reader.damages.len(), 1);
+    assert_eq!(by_reader.findings.len(), 1);
     assert_eq!(format!("{by_reader:?}"), format!("{:?}", report(&InMemory(&file), false, 1).unwrap()));
 }
 
@@ -182,10 +182,10 @@ fn damage(file: &mut [u8], region: &Region, kind: &str) {
 }
 
 /// Returns the samples of a column that are reported as lost in chunks, as disjoint ranges.
-fn lost(damages: &[Damage], column: &str) -> Vec<(u64, u64)> {
+fn lost(findings: &[Finding], column: &str) -> Vec<(u64, u64)> {
     let of_chunks =
-        |damage: &&Damage| damage.region == Some(RegionKind::Chunk) && damage.column.as_deref() == Some(column);
-    let ranges = damages.iter().filter(of_chunks).map(|damage| damage.samples.clone().expect("samples of a chunk"));
+        |damage: &&Finding| damage.region == Some(RegionKind::Chunk) && damage.column.as_deref() == Some(column);
+    let ranges = findings.iter().filter(of_chunks).map(|damage| damage.samples.clone().expect("samples of a chunk"));
     merged(ranges.map(|range| (range.start, range.end)).collect())
 }
 
@@ -210,7 +210,7 @@ fn assert_names(file: &[u8], intact: &[u8], hit: &[&Region], what: &str) {
     for (number, name) in COLUMNS.iter().enumerate() {
         let of_column = hit.iter().filter(|region| region.kind == RegionKind::Chunk && region.column == number);
         let expected = merged(of_column.map(|region| (region.samples.start, region.samples.end)).collect());
-        assert_eq!(lost(&report.damages, name), expected, "{what}, column {name}: {:#?}", report.damages);
+        assert_eq!(lost(&report.findings, name), expected, "{what}, column {name}: {:#?}", report.findings);
     }
     let all = regions(intact);
     let chunks = || hit.iter().filter(|region| region.kind == RegionKind::Chunk).map(|region| region.header);
@@ -219,7 +219,7 @@ fn assert_names(file: &[u8], intact: &[u8], hit: &[&Region], what: &str) {
     let mut footers = all.iter().filter(|region| region.kind == RegionKind::Footer).filter(is_intact);
     let after = footers.find(|region| chunks().all(|header| header < region.header));
     let around = before.map_or(0, |region| region.end as u64)..after.map_or(file.len(), |region| region.header) as u64;
-    for damage in &report.damages {
+    for damage in &report.findings {
         let (range, region) = (&damage.file_range, damage.region);
         let is_around = around.start <= range.start && range.end <= around.end;
         assert!(region != Some(RegionKind::Chunk) || is_around, "{what}: {damage:?}, not in {around:?}");
@@ -232,15 +232,15 @@ fn assert_names(file: &[u8], intact: &[u8], hit: &[&Region], what: &str) {
         }
     }
     for region in hit.iter().filter(|region| region.kind == RegionKind::IndexPage) {
-        let named = report.damages.iter().find(|damage| {
+        let named = report.findings.iter().find(|damage| {
             damage.region == Some(RegionKind::IndexPage)
                 && damage.file_range.contains(&(region.header as u64))
                 && damage.column.as_deref() == Some(COLUMNS[region.column])
         });
-        let named = named.unwrap_or_else(|| panic!("{what}: the page is not named: {:#?}", report.damages));
+        let named = named.unwrap_or_else(|| panic!("{what}: the page is not named: {:#?}", report.findings));
         assert_eq!(named.samples, Some(region.samples.clone()), "{what}: samples of the page");
     }
-    assert!(report.damages.is_sorted_by_key(|damage| damage.file_range.start), "{what}: not in file order");
+    assert!(report.findings.is_sorted_by_key(|damage| damage.file_range.start), "{what}: not in file order");
 }
 
 #[test]
@@ -280,8 +280,8 @@ fn padding_that_is_not_zero_is_found_to_the_byte() {
         let mut file = intact.clone();
         file[first] = 0x10;
         file[last] = 0x10;
-        let damages = verify(&InMemory(&file), VerifyOptions::new()).unwrap().damages;
-        let [damage] = &damages[..] else { panic!("{padding:?}: {damages:?}") };
+        let findings = verify(&InMemory(&file), VerifyOptions::new()).unwrap().findings;
+        let [damage] = &findings[..] else { panic!("{padding:?}: {findings:?}") };
         assert_eq!((&damage.file_range, damage.region), (&(padding.start as u64..padding.end as u64), None));
         assert_eq!((damage.error.rule(), damage.error.offset()), (Some("R-2.8"), Some(first as u64)));
         assert!(damage.column.is_none() && damage.samples.is_none(), "{damage:?}");
@@ -346,7 +346,7 @@ fn samples_of_a_damaged_page_are_named_though_a_chunk_is_damaged_too() {
 
 /// A missing region breaks the rule that requires it, unless the bytes at its offset break another.
 fn assert_rules(file: &[u8], with_index: bool) {
-    for Damage { region, error, .. } in report(&Positional(file), false, 1).unwrap().damages {
+    for Finding { region, error, .. } in report(&Positional(file), false, 1).unwrap().findings {
         let missed = match region {
             Some(RegionKind::Chunk) if with_index => "R-6.2",
             Some(RegionKind::Chunk) => "R-4.2",

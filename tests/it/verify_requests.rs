@@ -61,7 +61,7 @@ fn chunks_are_fetched_many_at_a_time() {
     for decode in [false, true] {
         for threads in [1, 3] {
             let source = RequestCounter::of(&file, 0);
-            assert!(report(&source, decode, threads).damages.is_empty());
+            assert!(report(&source, decode, threads).findings.is_empty());
             let (count, bytes) = (source.count.into_inner(), source.bytes.into_inner());
             assert!(count as u64 <= chunk_count / 50, "{count} requests, {chunk_count} chunks, {threads} threads");
             assert!(bytes <= file.len() + file.len() / 10, "{bytes} bytes of {}, {threads} threads", file.len());
@@ -74,7 +74,7 @@ fn a_slow_source_gets_more_requests_at_once() {
     let file = written(256, 64 << 10, 64 << 10);
     let requests = |gap_bytes| {
         let source = RequestCounter::of(&file, gap_bytes);
-        assert!(report(&source, true, 1).damages.is_empty());
+        assert!(report(&source, true, 1).findings.is_empty());
         source.count.into_inner()
     };
     let (near, distant) = (requests(0), requests(1 << 20));
@@ -88,7 +88,7 @@ fn chunks_without_a_trailer_are_fetched_many_at_a_time() {
     for threads in [1, 3] {
         let source = RequestCounter::of(&file, 0);
         let report = report(&source, true, threads);
-        assert_eq!((report.damages.len(), report.damages[0].error.rule()), (1, Some("R-2.9")), "{report:?}");
+        assert_eq!((report.findings.len(), report.findings[0].error.rule()), (1, Some("R-2.9")), "{report:?}");
         let count = source.count.into_inner();
         assert!(count as u64 <= report.chunk_count / 50, "{count} requests, {} chunks", report.chunk_count);
     }
@@ -99,7 +99,7 @@ fn large_chunks_are_fetched_individually() {
     let file = written(5, 3 << 20, 64 << 10);
     for threads in [1, 4] {
         let source = RequestCounter::of(&file, 0);
-        assert!(report(&source, true, threads).damages.is_empty());
+        assert!(report(&source, true, threads).findings.is_empty());
         let bytes = source.bytes.into_inner();
         assert!(bytes < file.len() + file.len() / 20, "{bytes} bytes of {}", file.len());
     }
@@ -112,7 +112,7 @@ fn pages_of_the_index_are_fetched_many_at_a_time() {
     assert_eq!(chunk_count, 60_000, "476 pages of the index: more than a batch of one thread has");
     for threads in [1, 2] {
         let source = RequestCounter::of(&file, 0);
-        assert!(report(&source, false, threads).damages.is_empty());
+        assert!(report(&source, false, threads).findings.is_empty());
         let (count, bytes) = (source.count.into_inner(), source.bytes.into_inner());
         let spans = file.len().div_ceil(64 << 10);
         // a thread takes the work that is ready, even if it is less than a batch

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::{fs, io};
 use tensilo::source::{InMemory, Source};
-use tensilo::verify::{DamageKind, FileState, VerifyOptions, VerifyReport, verify};
+use tensilo::verify::{FileState, FindingKind, VerifyOptions, VerifyReport, verify};
 use tensilo::{ColumnSchema, DType, OpenOptions, Profile, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Folder;
 
@@ -15,8 +15,8 @@ fn report(file: &[u8]) -> VerifyReport {
     verify(&InMemory(file), VerifyOptions::new().decode(true)).unwrap()
 }
 
-fn kinds(report: &VerifyReport) -> Vec<DamageKind> {
-    report.damages.iter().map(|damage| damage.kind).collect()
+fn kinds(report: &VerifyReport) -> Vec<FindingKind> {
+    report.findings.iter().map(|damage| damage.kind).collect()
 }
 
 fn options(alignment: u32) -> WriterOptions {
@@ -55,10 +55,10 @@ fn an_uncommitted_append_is_not_damage_wherever_it_ends() {
         assert_eq!(report(&file).state(), FileState::Intact);
         for end in before + 1..file.len() {
             let report = report(&file[..end]);
-            let found = (report.state(), kinds(&report), report.sample_count, report.damages[0].error.rule());
-            let expected = (FileState::Unfinished, vec![DamageKind::Uncommitted], Some(20), Some("R-2.7"));
+            let found = (report.state(), kinds(&report), report.sample_count, report.findings[0].error.rule());
+            let expected = (FileState::Unfinished, vec![FindingKind::Uncommitted], Some(20), Some("R-2.7"));
             assert_eq!(found, expected, "alignment {alignment}, {end} of {before}..{}", file.len());
-            assert_eq!(report.damages[0].file_range, before as u64..end as u64);
+            assert_eq!(report.findings[0].file_range, before as u64..end as u64);
         }
         // a damaged trailer shows that a later commit existed
         for at in file.len() - 64..file.len() {
@@ -81,7 +81,7 @@ fn a_few_other_bytes_after_the_last_commit_are_damage() {
         let (file, before) = appended(alignment);
         let check = |tail: &[u8], what: &str| {
             let report = report(&[&file[..before], tail].concat());
-            assert_eq!((report.state(), report.damages.len()), (FileState::Damaged, 1), "{alignment}, {what}");
+            assert_eq!((report.state(), report.findings.len()), (FileState::Damaged, 1), "{alignment}, {what}");
         };
         for length in [1, 4, 20, 63] {
             check(&vec![7; length], &format!("{length} of 7"));
@@ -154,8 +154,8 @@ fn a_commit_without_an_end_is_unfinished() {
     push(&mut writer, 10);
     writer.commit().unwrap();
     let committed = report(&fs::read(&path).unwrap());
-    assert_eq!((committed.state(), kinds(&committed)), (FileState::Unfinished, vec![DamageKind::Unfinished]));
-    assert_eq!((committed.sample_count, committed.damages[0].error.rule()), (Some(30), Some("R-7.8")));
+    assert_eq!((committed.state(), kinds(&committed)), (FileState::Unfinished, vec![FindingKind::Unfinished]));
+    assert_eq!((committed.sample_count, committed.findings[0].error.rule()), (Some(30), Some("R-7.8")));
     push(&mut writer, 10);
     drop(writer);
     assert_eq!(report(&fs::read(&path).unwrap()).state(), FileState::Unfinished);

@@ -100,7 +100,7 @@ fn child() {
         if is_expanded {
             assert_over_limit(report, &format!("verify, {name}"));
         } else {
-            assert!(report.expect(name).damages.is_empty(), "{name}");
+            assert!(report.expect(name).findings.is_empty(), "{name}");
         }
     }
     println!("every file was refused");
@@ -158,6 +158,6 @@ fn the_same_files_are_intact_with_enough_memory() {
         let reader = Reader::from_bytes(file.to_vec()).expect(name);
         assert_eq!(reader.column("x").unwrap().chunk(0).unwrap().unwrap().samples, 0..1);
         let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().decode(!is_expanded)).expect(name);
-        assert!(report.damages.is_empty(), "{name}: {:?}", report.damages);
+        assert!(report.findings.is_empty(), "{name}: {:?}", report.findings);
     }
 }

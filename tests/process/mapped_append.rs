@@ -5,7 +5,7 @@ use super::child::arguments;
 use std::path::Path;
 use std::process::Command;
 use tensilo::source::Source;
-use tensilo::verify::{DamageKind, FileState, VerifyOptions};
+use tensilo::verify::{FileState, FindingKind, VerifyOptions};
 use tensilo::{ColumnSchema, DType, Profile, Reader, Schema, Shape, Value, Writer, WriterOptions};
 use tensilo_testing::Folder;
 
@@ -39,11 +39,11 @@ fn append_and_fail(path: &Path) {
     assert!(reader.tail_bytes() > 1 << 20, "{}", reader.tail_bytes());
     assert!(reader.source().byte_count() + reader.tail_bytes() == reader.file_bytes());
     let report = reader.verify(VerifyOptions::new()).expect("a readable file");
-    assert_eq!((report.state(), report.damages[0].kind), (FileState::Unfinished, DamageKind::Uncommitted));
+    assert_eq!((report.state(), report.findings[0].kind), (FileState::Unfinished, FindingKind::Uncommitted));
     drop(writer); // the append has failed
     check_samples(&reader);
     let report = reader.verify(VerifyOptions::new().decode(true)).expect("a readable file");
-    assert_eq!(report.state(), FileState::Intact, "{:?}", report.damages);
+    assert_eq!(report.state(), FileState::Intact, "{:?}", report.findings);
     // a second append succeeds
     let mut writer = Writer::append(path, &options()).expect("a file");
     push(&mut writer, 10);

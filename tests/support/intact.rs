@@ -8,5 +8,5 @@ use tensilo::verify::{VerifyOptions, verify};
 #[track_caller]
 pub fn assert_intact(source: &impl Source) {
     let report = verify(source, VerifyOptions::new().decode(true)).expect("a readable source");
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
 }

@@ -1,4 +1,5 @@
-//! The links of all documents lead somewhere, and the checks run what the README shows.
+//! The links of all documents lead somewhere, the names in the map of the source exist, and the
+//! checks run what the README shows.
 
 use super::assert_none;
 use super::source::{collect, relative, root};
@@ -40,6 +41,30 @@ fn relative_links_lead_to_files() {
             }
         }
     }
+    assert_none(problems);
+}
+
+/// In the map of the source, a name after the link to a file is in that file.
+#[test]
+fn names_after_links_are_in_the_files() {
+    let map = root().join("docs/src/contributing.md");
+    let text = fs::read_to_string(&map).expect("the map");
+    let (mut problems, mut names) = (Vec::new(), 0);
+    for (link, rest) in
+        text.split("](").filter_map(|rest| rest.split_once("), `")).filter(|(link, _)| !link.contains(')'))
+    {
+        let source = map.with_file_name(link);
+        if source.is_dir() {
+            continue;
+        }
+        let name = rest.split('`').next().unwrap_or_default();
+        let last = name.rsplit("::").next().unwrap_or_default();
+        names += 1;
+        if !fs::read_to_string(source).is_ok_and(|source| source.contains(last)) {
+            problems.push(format!("{}: {link} has no {name}", relative(&map)));
+        }
+    }
+    assert!(names > 20, "the names were not found");
     assert_none(problems);
 }
 

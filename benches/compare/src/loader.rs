@@ -167,7 +167,7 @@ fn loader(data: &Dataset, file: &Path, threads: usize, time: Duration) -> Result
     let loader = options.decode_threads(threads).io_depth(threads).loader(&View::all(&dataset))?;
     let (mut samples, begun) = (0, Instant::now());
     for batch in loader.epochs(0..u64::MAX) {
-        samples += black_box(batch?).samples().len();
+        samples += black_box(batch?).indices().len();
         if begun.elapsed() >= time {
             break;
         }

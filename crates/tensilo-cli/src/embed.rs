@@ -1,13 +1,13 @@
 //! The results of `inspect`, `salvage` and `map`, as functions for the Python package.
 //!
 //! [`run`](crate::run) takes over the whole process: it installs signal handlers, prints, and
-//! returns an exit code. A package of another language needs values, has its own handlers, and
+//! returns an exit code. A package for another language needs values, has its own handlers, and
 //! raises its own errors. So these functions return documents and drawings, never write to the
 //! terminal, and fail with the errors of the crates.
 //!
-//! Documents, tiles and drawings come from the commands. Steps with a progress bar are repeated
-//! here with a [`ProgressCallback`], because the bar of a command reacts only to signals that the
-//! handlers of `run` catch.
+//! Documents, tiles and drawings are made by the code of the commands. Only the steps that show a
+//! progress bar are repeated here, with a [`ProgressCallback`] instead, because the progress bar of
+//! a command reacts only to signals that the handlers of `run` catch.
 
 use crate::commands::dataset::DatasetFacts;
 use crate::commands::inspect;
@@ -38,8 +38,8 @@ pub fn inspect(path: &Path) -> Result<Value, DataError> {
     Ok(inspect::document(&open::open(path, true)?, None)?)
 }
 
-/// Finds the intact part of a damaged file or dataset, writes it to `output` if given, and returns
-/// the document of `tensilo salvage --json`.
+/// Finds the intact samples of a damaged file or dataset, writes them to `output` if it is given,
+/// and returns the document of `tensilo salvage --json`.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub fn salvage(path: &Path, output: Option<&Path>, report_progress: ProgressCall
 }
 
 /// Returns the drawing of `tensilo map --svg`: the chunks of a file to scale, or the files of a
-/// dataset. If `verify`, checks every byte of a file and draws the damage, too.
+/// dataset. If `verify`, also checks every byte of a file and draws the damage.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ pub fn draw_layout(
     report_progress: ProgressCallback<'_>,
 ) -> Result<String, DataError> {
     if !(600..=10_000).contains(&width) {
-        return Err(DataError::BadArgument(format!("width={width}: a drawing is 600 to 10000 pixels wide")));
+        return Err(DataError::BadArgument(format!("width={width}: expected 600 to 10000 pixels")));
     }
     match open::dataset(path)? {
         Some(_) if verify => {
@@ -88,7 +88,7 @@ pub fn draw_layout(
     }
 }
 
-/// Salvages all files of a dataset, and writes a new dataset to `output` if given.
+/// Salvages all files of a dataset, and writes a new dataset to `output` if it is given.
 fn salvage_dataset(
     dataset: &Dataset,
     output: Option<&Path>,
@@ -123,7 +123,7 @@ fn salvage_dataset(
     Ok(dataset_document(dataset, &losses, made.as_ref().zip(output))?)
 }
 
-/// Writes the intact samples of a file, with nulls in place of lost ones.
+/// Writes the intact samples of a file, with nulls in place of lost samples.
 fn rewrite<K: Sink>(
     salvaged: &Salvaged,
     output: K,
@@ -135,7 +135,7 @@ fn rewrite<K: Sink>(
     salvaged.write_to(output, &writer, RewriteOptions::new().progress(&mut advance))
 }
 
-/// Returns the error of the crates, without the hints that the program would print.
+/// Converts a failure to an error of the crates, without the hints that the program would print.
 impl From<Failure> for DataError {
     fn from(failure: Failure) -> Self {
         match failure {

@@ -1,11 +1,11 @@
 //! The failure of a command: an exit code, and a message with advice.
 //!
-//! Scripts rely on [`Exit`]; people read the message. Errors of the library carry structured
-//! advice, such as "declare this shape". [`advice`] turns it into flags of the command line, quoted
-//! so that they can be pasted into a shell. If a file has another format, the error names that
-//! format and the command that reads it.
+//! Scripts rely on [`Exit`]; people read the message. Errors of the library contain structured
+//! advice, such as "declare this shape". [`advice`] turns it into command-line flags, quoted so
+//! that they can be pasted into a shell. If a file has another format, the error names that format
+//! and the command that reads it.
 //!
-//! Two failures do not mean that the work went wrong: the reader of a pipe closed it early, as
+//! Two failures do not mean that anything went wrong: the reader of a pipe closed it early, as
 //! `head` does, or a signal arrived and the work was undone.
 
 use crate::signals;
@@ -30,12 +30,12 @@ pub(crate) enum Exit {
     Usage = 2,
     /// The operating system failed to read or write.
     Io = 3,
-    /// A fault of tensilo or of this machine.
+    /// A bug in tensilo, or a fault of this machine.
     Internal = 4,
     /// The file is intact up to its last commit, but a writer has not finished it.
     Unfinished = 5,
-    /// A signal ended the work, which was undone unless a second signal left no time for that. The
-    /// exit code is 128 plus the number of the signal.
+    /// A signal ended the work. The work was undone, unless a second signal left no time for that.
+    /// The exit code is 128 plus the number of the signal.
     Signalled,
 }
 
@@ -68,11 +68,11 @@ pub(crate) enum Failure {
     Dataset(DataError),
     /// The command line requests something impossible.
     Usage(String),
-    /// Writing the output failed; the path is `None` for the standard output.
+    /// Writing the output failed. The path is `None` for standard output.
     Output(io::Error, Option<PathBuf>),
     /// A signal arrived.
     Cancelled,
-    /// The reader of the standard output closed it, as `head` does.
+    /// The reader of standard output closed it, as `head` does.
     Closed,
 }
 
@@ -126,7 +126,7 @@ impl Failure {
         }
     }
 
-    /// Returns the message for the user; `None` if no message is needed.
+    /// Returns the message for the user, or `None` if no message is needed.
     pub(crate) fn message(&self) -> Option<String> {
         match self {
             Self::Cancelled => signals::received().map(|signal| format!("stopped by {}", signal.name())),
@@ -154,7 +154,7 @@ fn exit_of(kind: ErrorKind) -> Exit {
         ErrorKind::Corrupt => Exit::Damaged,
         ErrorKind::Io | ErrorKind::Busy => Exit::Io,
         ErrorKind::Internal => Exit::Internal,
-        // all others mean that this program cannot process this input
+        // all other errors mean that this program cannot process this input
         _ => Exit::Usage,
     }
 }
@@ -170,7 +170,7 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
     } else if error.kind() == ErrorKind::Corrupt && !is_another_format {
         message.push_str(
             "\nhint: \"tensilo verify FILE\" lists all damage, \"tensilo map --verify FILE\" draws it, \"tensilo salvage \
-             FILE\" recovers the rest",
+             FILE\" recovers the intact samples",
         );
     }
     message
@@ -213,21 +213,21 @@ impl From<io::Error> for Failure {
 }
 
 /// Names the format of a file that is not a tensilo file, and the command that reads it. Returns
-/// `None` if the file may be a damaged tensilo file.
+/// `None` if the file could be a damaged tensilo file.
 pub(crate) fn foreign_format(path: &Path) -> Option<&'static str> {
     let mut start = Vec::new();
     File::open(path).ok()?.take(6).read_to_end(&mut start).ok()?;
     match start.as_slice() {
         [] => Some("the file is empty"),
         [b'P', b'A', b'R', b'1', ..] => {
-            Some("this is a Parquet file; \"tensilo convert\" makes a tensilo file from it")
+            Some("this is a Parquet file; \"tensilo convert\" converts it to a tensilo file")
         }
-        b"ARROW1" => Some("this is an Arrow file; \"tensilo convert\" makes a tensilo file from it"),
+        b"ARROW1" => Some("this is an Arrow file; \"tensilo convert\" converts it to a tensilo file"),
         _ => None,
     }
 }
 
-/// Returns the text of an error, with flags instead of the library's options.
+/// Returns the text of an error. Advice names command-line flags instead of options of the library.
 fn advice(error: &Error) -> String {
     let advice: Vec<String> =
         error.advice().iter().map(|advice| format!("{} ({})", advice.action(), flag(advice, error.column()))).collect();
@@ -249,7 +249,7 @@ fn flag(advice: &Advice, column: Option<&str>) -> String {
         Advice::StoredTypes => "--stored-types".to_owned(),
         Advice::IgnoreStatistics => "--ignore-statistics".to_owned(),
         Advice::DiscardTail => "--discard-tail".to_owned(),
-        other => other.to_string(), // advice newer than this program
+        other => other.to_string(), // advice that is newer than this program
     }
 }
 
@@ -265,14 +265,14 @@ fn cast_flag(name: &str, dtype: DType) -> String {
     option("--cast", &format!("{name}={dtype}"))
 }
 
-/// Returns an option with its value. A value that starts with a hyphen is attached with `=`, so
-/// that it is not taken for an option.
+/// Returns an option with its value. A value that starts with a hyphen is attached with `=`,
+/// because it would otherwise be parsed as an option.
 fn option(flag: &str, value: &str) -> String {
     format!("{flag}{}{}", if value.starts_with('-') { '=' } else { ' ' }, shell_quote(value))
 }
 
-/// Quotes a string as one word of a shell. Invisible characters are escaped for the reader; the
-/// shell does not undo that.
+/// Quotes a string as one shell word. Invisible characters are escaped to make them visible to
+/// people; the shell does not unescape them.
 fn shell_quote(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:@%+,=".contains(c);
     let escape = |c: char| if "'\"\\".contains(c) { c.to_string() } else { c.escape_debug().to_string() };
@@ -282,25 +282,28 @@ fn shell_quote(text: &str) -> String {
     }
 }
 
-/// Prints a note about each surprise in the columns that a conversion wrote.
+/// Prints a note about everything in the converted columns that might surprise the user: samples
+/// with odd shapes, and elements that are not the values themselves.
 pub(crate) fn note_columns(schema: &Schema) {
     let notes = schema.columns.iter().flat_map(|column| odd_samples(column).into_iter().chain(encoded_values(column)));
     notes.for_each(|note| terminal::note(&note));
 }
 
-/// Prints a note about each column whose elements are not its values.
+/// Prints a note about each column whose elements are not the values themselves.
 pub(crate) fn note_values(schema: &Schema) {
     schema.columns.iter().filter_map(encoded_values).for_each(|note| terminal::note(&note));
 }
 
-/// Describes the elements of a column if they are not its values, such as scaled integers.
+/// Describes the elements of a column if they are not the values themselves, but for example scaled
+/// integers.
 fn encoded_values(column: &ColumnSchema) -> Option<String> {
     LogicalType::check_values(column)
         .err()
         .map(|error| format!("{}; loaders and array files refuse this column", advice(&error)))
 }
 
-/// Describes the few samples whose shape differs from all others; `None` if all agree.
+/// Describes the few samples whose shape differs from the shape of the other samples. Returns
+/// `None` if all shapes agree.
 fn odd_samples(column: &ColumnSchema) -> Option<String> {
     let found = InferredShape::of(column)?;
     if found.odd_count == 0 {

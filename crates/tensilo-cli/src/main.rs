@@ -1,4 +1,4 @@
-//! The command line program `tensilo`.
+//! The command-line program `tensilo`.
 
 use std::env;
 use std::process::ExitCode;

@@ -1,8 +1,8 @@
 //! Opens the argument of a command: one file or object, or a dataset.
 //!
-//! A folder, a prefix of an object store or a pattern is a dataset; anything else is a file. An
-//! existing path is never a pattern, whatever characters it has. A folder that is not a dataset
-//! gets an error that says what it is instead.
+//! A folder, a prefix in an object store or a pattern is a dataset; anything else is a file. An
+//! existing path is never a pattern, whatever characters it contains. If a folder is not a dataset,
+//! the error says what it is instead.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
@@ -15,8 +15,8 @@ use tensilo::{OpenOptions, Reader};
 use tensilo_data::{DataError, Dataset, DatasetOptions};
 use tensilo_object::Address;
 
-/// Opens the dataset that an argument names: a folder, a prefix of an object store, or files that
-/// match a pattern. Returns `None` if the argument names a file.
+/// Opens the dataset that an argument names: a folder, a prefix in an object store, or the files
+/// that match a pattern. Returns `None` if the argument names a file.
 pub(crate) fn dataset(path: &Path) -> Outcome<Option<Dataset>> {
     dataset_with(DatasetOptions::new(), path)
 }
@@ -31,7 +31,7 @@ pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Opti
     })
 }
 
-/// Adds a hint to an error: what the folder is instead of a dataset.
+/// Adds a hint to an error, which says what the folder is if it is not a dataset.
 pub(crate) fn with_hint(folder: &Path, error: DataError) -> Failure {
     match (&error, hint(folder)) {
         (DataError::BadArgument(message), Some(hint)) => Failure::Usage(format!("{message}; {hint}")),
@@ -63,7 +63,7 @@ fn is_pattern(path: &Path) -> bool {
 }
 
 /// Opens a file or an object for positional reads. If another process changes or truncates it,
-/// reads fail with an error; they do not crash as a memory map would.
+/// reads fail with an error; they do not crash, as reads of a memory map would.
 pub(crate) fn source(path: &Path) -> Outcome<Arc<dyn Source>> {
     tensilo_object::source_at(path).map_err(|error| Failure::about(path, error))
 }

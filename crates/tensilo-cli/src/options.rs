@@ -1,8 +1,8 @@
 //! Options that several commands share, parsers of option values, and checks of inputs.
 //!
-//! A parser that refuses a value returns a message that shows how to write it. Names of columns may
-//! contain `=`, so `NAME=VALUE` splits at the last one. Defaults that depend on the profile belong
-//! to the library: such an option is `None` unless the user sets it.
+//! If a parser refuses a value, its message shows the expected form. Column names can contain `=`,
+//! so `NAME=VALUE` is split at the last `=`. Defaults that depend on the profile belong to the
+//! library: such an option is `None` unless the user sets it.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
@@ -30,12 +30,13 @@ pub(crate) struct EncodingArgs {
     /// Use another profile for one column, such as mel=small; repeatable
     #[arg(long, value_name = "NAME=PROFILE", value_parser = column_profile)]
     pub(crate) column_profile: Vec<(String, Profile)>,
-    /// Decoded bytes of a chunk, such as 65536, 64KiB or 1MiB. Without blocks, reading one random
-    /// sample costs a whole chunk [default: 64KiB, with --profile small 512KiB and 256KiB for text]
+    /// The decoded size of a chunk, such as 65536, 64KiB or 1MiB. Without blocks, reading one
+    /// random sample reads a whole chunk [default: 64KiB, with --profile small 512KiB and 256KiB
+    /// for text]
     #[arg(long, value_name = "N", value_parser = chunk_bytes)]
     pub(crate) chunk_bytes: Option<usize>,
-    /// Decoded bytes of a block, 1KiB to 512KiB, or "none". Each block of a chunk is read and
-    /// checked individually: with smaller blocks, reading one sample reads less, but the file is
+    /// The decoded size of a block, 1KiB to 512KiB, or "none". Each block of a chunk is read and
+    /// checked individually: with smaller blocks, less is read for one sample, but the file is
     /// larger [default: 8KiB, with --profile small 64KiB, with bitshuffle-zstd none]
     #[arg(long, value_name = "N", value_parser = block_bytes)]
     pub(crate) block_bytes: Option<BlockBytes>,
@@ -43,8 +44,8 @@ pub(crate) struct EncodingArgs {
     /// processor fault can corrupt the file unnoticed
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// Encoding threads; as many additional threads read Parquet. The output does not depend on
-    /// their number [default: all cores]
+    /// The number of encoding threads; as many additional threads read Parquet. The output does not
+    /// depend on it [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 }
@@ -67,7 +68,7 @@ impl EncodingArgs {
     }
 }
 
-/// The options of `convert` and `append` about their inputs.
+/// The input options of `convert` and `append`.
 #[derive(Args, Debug)]
 pub(crate) struct InputArgs {
     /// What to do with null elements, which a tensor cannot hold (a whole tensor can be null)
@@ -91,9 +92,9 @@ pub(crate) enum OnNullElement {
     /// Store nullable lists instead of tensors
     #[default]
     Keep,
-    /// Fail, and name column and row
+    /// Fail, and name the column and the row
     Refuse,
-    /// Store NaN in float columns, and fail in others
+    /// Store NaN in float columns, and fail in other columns
     Nan,
     /// Store zero
     Zero,
@@ -120,10 +121,10 @@ pub(crate) fn store(quiet: bool) -> Arc<dyn InputStore> {
     Arc::new(if quiet { inputs } else { inputs.skip_unreadable(warn) })
 }
 
-/// Fails if an input is the standard input and that is a terminal.
+/// Fails if an input is standard input, and standard input is a terminal.
 pub(crate) fn check_inputs(inputs: &[PathBuf]) -> Outcome {
     if inputs.iter().any(|input| input == Path::new("-")) && io::stdin().is_terminal() {
-        let message = "standard input: it is a terminal; redirect or pipe a file into it";
+        let message = "standard input: this is a terminal; redirect or pipe a file into it";
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(())
@@ -134,7 +135,7 @@ pub(crate) fn check_inputs(inputs: &[PathBuf]) -> Outcome {
 pub(crate) struct Names(Vec<String>);
 
 impl Names {
-    /// Returns all names of a repeatable option; `None` if it is absent.
+    /// Returns all names of a repeatable option, or `None` if it is absent.
     pub(crate) fn all(options: &[Self]) -> Option<Vec<String>> {
         let names: Vec<String> = options.iter().flat_map(|names| names.0.iter().cloned()).collect();
         (!names.is_empty()).then_some(names)
@@ -163,7 +164,7 @@ impl FromStr for Names {
     }
 }
 
-/// Splits `NAME=VALUE` at the last `=`. Neither side may be empty.
+/// Splits `NAME=VALUE` at the last `=`. Neither side may be empty. `how` is the error message.
 fn assignment<'a>(text: &'a str, how: &str) -> Result<(String, &'a str), String> {
     let pair = text.rsplit_once('=').filter(|(name, value)| !name.is_empty() && !value.is_empty());
     pair.map(|(name, value)| (name.to_owned(), value)).ok_or_else(|| how.to_owned())
@@ -171,7 +172,7 @@ fn assignment<'a>(text: &'a str, how: &str) -> Result<(String, &'a str), String>
 
 /// Parses `NAME=TYPE`.
 pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
-    let (name, dtype) = assignment(text, "write NAME=TYPE, such as mel=bf16")?;
+    let (name, dtype) = assignment(text, "expected NAME=TYPE, such as mel=bf16")?;
     let dtype = dtype.parse().ok().filter(|dtype: &DType| dtype.is_number());
     let dtype = dtype.ok_or("expected a float type (bf16, f16, f32, f64) or an integer type (i8 to i64, u8 to u64)")?;
     Ok((name, dtype))
@@ -179,18 +180,18 @@ pub(crate) fn cast(text: &str) -> Result<(String, DType), String> {
 
 /// Parses `NAME=PROFILE`.
 pub(crate) fn column_profile(text: &str) -> Result<(String, Profile), String> {
-    let (name, profile) = assignment(text, "write NAME=PROFILE, such as mel=small")?;
+    let (name, profile) = assignment(text, "expected NAME=PROFILE, such as mel=small")?;
     Ok((name, profile.parse().map_err(|error: tensilo::Error| error.message().to_owned())?))
 }
 
 /// Parses `NAME=NEW`.
 pub(crate) fn rename(text: &str) -> Result<(String, String), String> {
-    assignment(text, "write NAME=NEW, such as img=image").map(|(name, new)| (name, new.to_owned()))
+    assignment(text, "expected NAME=NEW, such as img=image").map(|(name, new)| (name, new.to_owned()))
 }
 
 /// Parses `NAME=*,80`.
 pub(crate) fn shape(text: &str) -> Result<(String, Shape), String> {
-    const HOW: &str = "write NAME=EXTENTS, such as embedding=384 or mel=*,80, where * varies";
+    const HOW: &str = "expected NAME=EXTENTS, such as embedding=384 or mel=*,80, where * is a varying extent";
     let (name, extents) = assignment(text, HOW)?;
     let extent = |extent: &str| match extent.trim() {
         "*" => Ok(Extent::Varying),
@@ -203,7 +204,8 @@ pub(crate) fn shape(text: &str) -> Result<(String, Shape), String> {
     Ok((name, Shape::new(extents)))
 }
 
-/// The value of `--block-bytes`; `None` for one block per part, as far as the format allows.
+/// The value of `--block-bytes`. `None` stands for one block per part, if the format allows a block
+/// that long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BlockBytes(pub(crate) Option<usize>);
 
@@ -213,34 +215,35 @@ pub(crate) fn block_bytes(text: &str) -> Result<BlockBytes, String> {
         return Ok(BlockBytes(None));
     }
     let bytes = bytes_in(text, 1 << 10..=512 << 10)?;
-    let bytes = bytes.ok_or_else(|| "a block has 1KiB to 512KiB, or \"none\" for the longest possible".to_owned())?;
+    let bytes =
+        bytes.ok_or_else(|| "expected 1KiB to 512KiB, or \"none\" for blocks as long as possible".to_owned())?;
     Ok(BlockBytes(Some(bytes)))
 }
 
 /// Parses a size of 1 byte to 32 MiB.
 pub(crate) fn chunk_bytes(text: &str) -> Result<usize, String> {
     let bytes = bytes_in(text, 1..=32 << 20)?;
-    bytes.ok_or_else(|| "a chunk has 1 byte to 32MiB".to_owned())
+    bytes.ok_or_else(|| "expected 1 byte to 32MiB".to_owned())
 }
 
 /// Parses the maximum raw size of a dataset file: at least one byte.
 pub(crate) fn shard_bytes(text: &str) -> Result<u64, String> {
-    Some(bytes(text)?).filter(|&bytes| bytes > 0).ok_or_else(|| "a dataset file has at least 1 byte".to_owned())
+    Some(bytes(text)?).filter(|&bytes| bytes > 0).ok_or_else(|| "expected at least 1 byte".to_owned())
 }
 
 /// Parses the number of versions to keep: at least one.
 pub(crate) fn version_count(text: &str) -> Result<NonZeroU64, String> {
-    text.parse().map_err(|_| "write a number: keep at least 1 version".to_owned())
+    text.parse().map_err(|_| "expected the number of versions to keep, at least 1".to_owned())
 }
 
-/// Parses a number of bytes; `None` if it is out of range.
+/// Parses a number of bytes. Returns `None` if it is out of range.
 fn bytes_in(text: &str, range: RangeInclusive<usize>) -> Result<Option<usize>, String> {
     Ok(usize::try_from(bytes(text)?).ok().filter(|bytes| range.contains(bytes)))
 }
 
 /// Parses `65536`, `64KiB` or `1MiB`.
 fn bytes(text: &str) -> Result<u64, String> {
-    parse_byte_count(text).ok_or_else(|| "write bytes, KiB, MiB or GiB: 65536, 64KiB, 1MiB".to_owned())
+    parse_byte_count(text).ok_or_else(|| "expected a number of bytes, such as 65536, 64KiB, 1MiB or 1GiB".to_owned())
 }
 
 /// Returns the parser of profile names.
@@ -256,8 +259,8 @@ fn help_of(profile: Profile) -> &'static str {
         Profile::Balanced => "For nearly all uses: short codes; Zstandard for text, and where it saves 20 % more",
         Profile::Small => "For archives and slow networks: smallest file, several times slower to write",
         Profile::Raw => "For memory maps: no encoding, every sample is a zero-copy view of the file",
-        Profile::BitshuffleZstd => "For comparisons: bit-shuffle and Zstandard 9",
-        _ => "", // a profile newer than this program; a test finds it
+        Profile::BitshuffleZstd => "For comparisons: bit-shuffle and Zstandard level 9",
+        _ => "", // a profile that is newer than this program; a test finds it
     }
 }
 

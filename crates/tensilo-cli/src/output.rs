@@ -1,14 +1,14 @@
 //! Outputs: files, objects, streams, and descriptors that are open when the program starts.
 //!
-//! A conversion can run for hours, so mistakes must be found before it starts. A [`Destination`] is
-//! resolved first. It refuses an existing file, binary data for a terminal, and an output that is
-//! also an input, whatever path, link or descriptor names it. Nothing is opened or changed until
-//! [`Destination::create`].
+//! A conversion can run for hours, so mistakes must be found before it starts. Therefore, a
+//! [`Destination`] is resolved first. It refuses an existing file, binary data for a terminal, and
+//! an output that is also an input, whatever path, link or descriptor names it. Nothing is opened
+//! or changed until [`Destination::create`].
 //!
 //! A file or an object appears only when it is complete, and replaces the old one as a whole. A
 //! pipe, a device or an open descriptor cannot be replaced, so the data is written into it.
-//! `/dev/fd/3` is duplicated instead of opened, because opening would start at the beginning of the
-//! file.
+//! `/dev/fd/3` is duplicated instead of opened, because opening it would start at the beginning of
+//! the file.
 
 use crate::failure::{Failure, Outcome};
 use crate::signals;
@@ -24,7 +24,7 @@ use tensilo::source::FileIdentity;
 use tensilo_data::Dataset;
 use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage};
 
-/// The kind of data. Only text may go to a terminal.
+/// The type of the data. By default, only text is written to a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Data {
     /// Text for people.
@@ -56,21 +56,21 @@ pub(crate) struct Destination {
     data: Data,
 }
 
-/// The kind of file that a path refers to.
+/// What an output path refers to.
 #[derive(Debug, PartialEq, Eq)]
 enum Target {
-    /// A regular file, which may not exist yet. The complete output creates or replaces it.
+    /// A regular file, which might not exist yet. The complete output creates or replaces it.
     File,
     /// A named pipe or a character device. The output is written into it.
     Stream,
     /// An open descriptor. The output is written into it, without opening it again.
     Descriptor(Descriptor),
-    /// An object of a store, which may not exist yet. The complete output creates or replaces it.
+    /// An object in a store, which might not exist yet. The complete output creates or replaces it.
     Object(Address),
 }
 
 impl Destination {
-    /// Resolves the path that the user gave; `-` is the standard output. Fails if:
+    /// Resolves the path that the user gave; `-` is standard output. Fails if:
     ///
     /// * the output is one of the inputs,
     /// * a file exists at the path (unless `force`),
@@ -101,7 +101,7 @@ impl Destination {
         Self::new(&self.name.with_extension(extension), self.force, self.data, inputs)
     }
 
-    /// Refuses an object that is an input. The only identity of an object is its address.
+    /// Refuses an object that is an input. The address of an object is its only identity.
     fn refuse_input_object(&self, address: &Address, inputs: Inputs<'_>) -> Outcome {
         let Inputs::Files(inputs) = inputs else { return Ok(()) };
         let is_same = |input: &&PathBuf| Address::from_path(input).is_ok_and(|input| input == *address);
@@ -110,14 +110,14 @@ impl Destination {
 
     fn is_input(&self, input: &Path) -> Failure {
         Failure::Usage(format!(
-            "{}: this is the input {} itself, which is never overwritten, even with --force; write to another file",
+            "{}: this is the same file as the input {}, which is never overwritten; write to another file",
             shown(&self.name),
             display_path(input)
         ))
     }
 
     fn refuse_inputs(&self, inputs: Inputs<'_>) -> Outcome {
-        // if the identity is unknown, opening the file fails later
+        // if the identity cannot be read, opening the file fails later
         let identity = self.identity().unwrap_or(None);
         let inputs = match inputs {
             Inputs::Files(files) => files,
@@ -131,8 +131,8 @@ impl Destination {
         inputs.iter().find(same).map_or(Ok(()), |input| Err(self.is_input(input)))
     }
 
-    /// Returns the identity of the existing output. An empty file has none, because it cannot be an
-    /// input.
+    /// Returns the identity of the output if it exists. Returns `None` for an empty file, because
+    /// it cannot be an input.
     fn identity(&self) -> io::Result<Option<FileIdentity>> {
         let (metadata, identity) = match &self.target {
             Target::File => (self.name.metadata()?, FileIdentity::at(&self.name)?),
@@ -155,7 +155,7 @@ impl Destination {
         )))
     }
 
-    /// Warns about temporary files that killed runs left next to this destination.
+    /// Warns about temporary files that killed processes left next to this destination.
     pub(crate) fn warn_of_leftover_files(&self) {
         if self.target != Target::File {
             return;
@@ -163,15 +163,15 @@ impl Destination {
         // an unreadable folder is reported when the file is created
         for path in AtomicFile::left_behind(&self.name).unwrap_or_default() {
             warning(&format!(
-                "{}: a killed run left {}; delete it if no other run is writing it",
+                "{}: a killed process left {}; delete it if no running process is writing it",
                 display_path(&self.name),
                 display_path(&path)
             ));
         }
     }
 
-    /// Returns whether the output can be restarted, that is, whether no part of it is visible until
-    /// it is complete.
+    /// Returns whether the output can be restarted, that is, whether nothing is visible until it is
+    /// complete.
     pub(crate) fn is_restartable(&self) -> bool {
         matches!(self.target, Target::File | Target::Object(_))
     }
@@ -210,7 +210,7 @@ impl Destination {
 }
 
 impl Target {
-    /// Resolves a path. Follows symbolic links one by one, because one of them may name an open
+    /// Resolves a path. Follows symbolic links one by one, because any of them can name an open
     /// descriptor.
     fn of(path: &Path) -> Outcome<Self> {
         if path == Path::new("-") {
@@ -219,7 +219,7 @@ impl Target {
         if Address::is_url_path(path) {
             return Address::from_path(path).map(Self::Object).map_err(|error| Failure::Usage(error.to_string()));
         }
-        const MAX: usize = 40; // the limit of Linux
+        const MAX: usize = 40; // the maximum number of links that Linux follows
         let mut at = path.to_path_buf();
         for _ in 0..MAX {
             if let Some(descriptor) = Descriptor::of(&at) {
@@ -266,7 +266,7 @@ pub(crate) fn shown(path: &Path) -> String {
 /// An open, buffered output. A file or an object appears when [`Output::finish`] or
 /// [`Sink::publish`] is called.
 pub(crate) enum Output {
-    /// The standard output.
+    /// Standard output.
     Stdout(BufWriter<Stdout>),
     /// A stream, and its name.
     Stream(BufWriter<File>, PathBuf),
@@ -275,13 +275,13 @@ pub(crate) enum Output {
 }
 
 impl Output {
-    /// Returns the standard output, for text.
+    /// Returns standard output, for text.
     pub(crate) fn stdout() -> Self {
         Self::Stdout(BufWriter::new(io::stdout()))
     }
 
-    /// Returns the writer for a summary: the standard error if the data goes to the standard
-    /// output, otherwise the standard output.
+    /// Returns the writer for a summary: standard error if the data goes to standard output,
+    /// otherwise standard output.
     pub(crate) fn summary(&self) -> Box<dyn Write> {
         let shares_stdout = match self {
             Self::Stdout(_) => true,
@@ -345,14 +345,14 @@ impl Sink for Output {
     }
 }
 
-/// Prints a line on the standard output.
+/// Prints a line to standard output.
 pub(crate) fn print_line(line: &str) -> Outcome {
     let mut output = Output::stdout();
     writeln!(output, "{line}")?;
     output.finish()
 }
 
-/// Prints a JSON document on the standard output.
+/// Prints a JSON document to standard output.
 pub(crate) fn print_json(document: &serde_json::Value) -> Outcome {
     let mut output = Output::stdout();
     write_json(&mut output, document)?;
@@ -373,7 +373,7 @@ impl Descriptor {
     const STDOUT: Self = Self(1);
     const STDERR: Self = Self(2);
 
-    /// Returns the descriptor that a path names, even if the system has no such path.
+    /// Returns the descriptor that a path names, even if the path does not exist on this system.
     fn of(path: &Path) -> Option<Self> {
         let path = path.to_str().filter(|_| cfg!(unix))?;
         match path {
@@ -395,7 +395,7 @@ impl Descriptor {
         }
     }
 
-    /// Duplicates the descriptor, so that both share one file position.
+    /// Duplicates the descriptor. Both share one file position.
     #[cfg(unix)]
     fn duplicate(self) -> io::Result<File> {
         use std::os::fd::AsFd;
@@ -409,7 +409,7 @@ impl Descriptor {
     #[cfg(windows)]
     fn duplicate(self) -> io::Result<File> {
         use std::os::windows::io::AsHandle;
-        // Windows has no other descriptors
+        // on Windows, standard output is the only descriptor
         Ok(File::from(io::stdout().as_handle().try_clone_to_owned()?))
     }
 
@@ -430,8 +430,9 @@ impl Descriptor {
 
 /// Duplicates a descriptor by number.
 ///
-/// On Linux, opening `/dev/fd/3` opens the file again, so this function fetches the descriptor from
-/// its own process instead. A container may forbid that; then pipes and devices are opened by name.
+/// On Linux, opening `/dev/fd/3` opens the file again. So this function instead fetches the
+/// descriptor from its own process, as if from another process. If a container forbids that, pipes
+/// and devices are opened by name.
 #[cfg(target_os = "linux")]
 fn duplicate(number: i32) -> io::Result<File> {
     use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};

@@ -1,12 +1,12 @@
 //! Handles SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 //!
-//! An interrupted command must undo its work, yet always end. So the progress callback of the work
-//! polls for a signal and cancels the work, which is then undone. A separate thread is the
-//! watchdog: it ends the process if the work has no such callback or does not end in time. A second
-//! signal ends the process at once.
+//! An interrupted command must undo its work, but it must also end in any case. So the progress
+//! callback of the work polls for a signal and cancels the work, which is then undone. A separate
+//! thread is the watchdog: it ends the process if the work has no such callback or does not end in
+//! time. A second signal ends the process at once.
 //!
-//! On systems other than Unix, the default action of the system ends the process. A temporary file
-//! then stays next to its destination; the next `convert` to that destination reports it.
+//! On systems other than Unix, a signal ends the process, which is the default action. A temporary
+//! file then remains next to its destination; the next `convert` to that destination reports it.
 
 #[cfg(unix)]
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -17,16 +17,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
-/// The last signal that arrived; 0 if none did. The handler sets it, so that the work sees a signal
-/// even if the waiting thread is not scheduled.
+/// The last signal that arrived, or 0 if none did. The signal handler sets it, so the work sees a
+/// signal even if the waiting thread is not scheduled.
 static RECEIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 /// Whether the work has seen a signal and is ending.
 static SEEN: AtomicBool = AtomicBool::new(false);
-/// The time in milliseconds that the current work has to end; 0 if no work checks for signals.
+/// The time in milliseconds that the current work has to end after a signal, or 0 if no work polls
+/// for signals.
 static TIMEOUT_MS: AtomicU64 = AtomicU64::new(0);
 /// The temporary file to remove if a signal ends the process.
 static TEMPORARY: Mutex<Option<PathBuf>> = Mutex::new(None);
-/// Whether the terminal shows a progress line, which the end of the process must clear.
+/// Whether the terminal shows a progress line, which must be cleared when the process ends.
 static LINE: AtomicBool = AtomicBool::new(false);
 
 /// A signal that ends the program.
@@ -49,7 +50,7 @@ impl Signal {
     }
 }
 
-/// Does nothing: the system ends the process.
+/// Does nothing: by default, a signal ends the process.
 #[cfg(not(unix))]
 pub(crate) fn watch() {}
 
@@ -75,7 +76,7 @@ pub(crate) fn watch() {
     }
 }
 
-/// Returns whether the parent process had this signal ignored. Only Linux reports it.
+/// Returns whether the parent process made this process ignore the signal. Only Linux reports this.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -86,7 +87,7 @@ fn is_ignored(signal: i32) -> bool {
 
 #[cfg(unix)]
 fn on_signal(signal: i32, is_first: bool) {
-    /// The time that the process has to end once the work has seen a signal.
+    /// The minimum time that the process has to end once the work has seen a signal.
     const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
     let mut timeout = Duration::from_millis(TIMEOUT_MS.load(Ordering::SeqCst));
     if SEEN.load(Ordering::SeqCst) {
@@ -114,20 +115,21 @@ fn end(signal: Signal) -> ! {
     low_level::exit(signal.exit_code().into())
 }
 
-/// Returns the signal that arrived; `None` if none did. On a signal, the caller must end its work.
+/// Returns the signal that arrived, or `None` if none did. If there is a signal, the caller must
+/// end its work.
 pub(crate) fn received() -> Option<Signal> {
     let signal = i32::try_from(RECEIVED.load(Ordering::SeqCst)).ok().filter(|signal| *signal != 0)?;
     SEEN.store(true, Ordering::SeqCst);
     Some(Signal(signal))
 }
 
-/// Registers work that polls for signals and ends within `timeout` after one. A longer timeout that
-/// is already registered stays in force.
+/// Registers work that polls for signals and ends within `timeout` after a signal. A longer timeout
+/// that is already registered stays in force.
 pub(crate) fn begin_work(timeout: Duration) {
     TIMEOUT_MS.fetch_max(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
 }
 
-/// Unregisters that work.
+/// Unregisters the work, and states that the terminal shows no progress line.
 pub(crate) fn end_work() {
     TIMEOUT_MS.store(0, Ordering::SeqCst);
     show_line(false);

@@ -1,12 +1,12 @@
-//! The terminal: its width, messages on the standard error, and the progress bar.
+//! The terminal: its width, messages on standard error, and the progress bar.
 //!
 //! Messages look like clap's and follow the same rules: colors only on a terminal, and none with
-//! `NO_COLOR`. A progress bar is shown only if the standard error is a terminal and `--quiet` is
-//! absent. Work also polls for signals here: [`Progress::set`] returns `Break` after a signal, even
-//! if no bar is shown.
+//! `NO_COLOR`. A progress bar is shown only if standard error is a terminal and `--quiet` is
+//! absent. Work also polls for signals through the bar: [`Progress::set`] returns `Break` after a
+//! signal, even if the bar is not shown.
 //!
-//! `indicatif` draws the bar, at most 20 times a second. On a terminal of fewer than 80 columns,
-//! the line has only the percentage and the phase, so that it never wraps.
+//! `indicatif` draws the bar, at most 20 times a second. On a terminal with fewer than 80 columns,
+//! the line shows only the percentage and the phase, so that it never wraps.
 
 use crate::signals;
 use clap::builder::Styles;
@@ -21,7 +21,7 @@ use tensilo::import;
 /// The width of a line if the width of the terminal is unknown.
 pub(crate) const DEFAULT_WIDTH: u16 = 80;
 
-/// Returns the width of the terminal on the standard output; `None` if it is not a terminal.
+/// Returns the width of the terminal on standard output, or `None` if that is not a terminal.
 pub(crate) fn stdout_width() -> Option<u16> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
 }
@@ -41,7 +41,7 @@ pub(crate) fn note(message: &str) {
     print(*Styles::styled().get_valid(), "note:", message);
 }
 
-/// Prints the heading, in its style if the terminal has colors, and the message unchanged.
+/// Prints the heading in its style, if the terminal has colors, and then the message unchanged.
 fn print(style: Style, heading: &str, message: &str) {
     // if stderr is closed, the message cannot be read anyway
     let _ = writeln!(anstream::stderr(), "{style}{heading}{style:#} {message}");
@@ -71,7 +71,7 @@ impl Unit {
             (Self::Samples, false) => "{human_pos} samples {wide_msg}",
             (Self::Bytes, false) => "{decimal_bytes} {wide_msg}",
         };
-        // a template with a mistake would show the usual bar
+        // a malformed template would show the default bar
         ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).progress_chars("=> ")
     }
 }
@@ -89,7 +89,7 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Creates a bar, which is hidden if `quiet` or if the standard error is not a terminal.
+    /// Creates a bar. It is hidden if `quiet` is set or standard error is not a terminal.
     pub(crate) fn new(unit: Unit, quiet: bool) -> Self {
         let is_shown = !quiet && io::stderr().is_terminal();
         let target = if is_shown { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
@@ -107,7 +107,7 @@ impl Progress {
         }
         signals::show_line(true);
         if self.phase.replace(Some((phase, total))) != Some((phase, total)) {
-            // set the style first, because each later call draws
+            // set the style first, because each of the later calls draws the bar
             self.bar.set_style(self.unit.style(total.is_some()));
             self.bar.set_message(phase);
             match total {
@@ -126,7 +126,7 @@ pub(crate) fn show_import(progress: &Progress, verb: &'static str, at: import::P
     match at {
         import::Progress::Scanning { done, total } => progress.set("scanning", done, total),
         import::Progress::Converting { done, total } => progress.set(verb, done, total),
-        _ => progress.set("working", 0, None), // a phase newer than this program
+        _ => progress.set("working", 0, None), // a phase that is newer than this program
     }
 }
 

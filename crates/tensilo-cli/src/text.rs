@@ -1,8 +1,8 @@
 //! Text for people: numbers with units, tables, and the lines that several commands print.
 //!
 //! `comfy_table` lays out tables without borders: columns are two spaces apart, and numbers are
-//! right-aligned. On a terminal, a table is as wide as the terminal: text wraps within its column,
-//! numbers do not. In a pipe or a file, nothing is wrapped or cut, so that each row is one line for
+//! right-aligned. On a terminal, a table is as wide as the terminal; text wraps within its column,
+//! but numbers do not. In a pipe or a file, nothing is wrapped or cut, so each row is one line for
 //! `grep` and `awk`.
 //!
 //! Names and values in files are untrusted. [`excerpt`] escapes their control characters, so that
@@ -15,7 +15,7 @@ use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement};
 use std::io::{self, Write};
 use tensilo::facts::{CastFacts, ColumnFacts};
 use tensilo::import::InferredShape;
-use tensilo::verify::Damage;
+use tensilo::verify::Finding;
 use tensilo::{ColumnSchema, Schema};
 
 /// A table of text.
@@ -37,7 +37,7 @@ impl Table {
         Self(table)
     }
 
-    /// Adds a row: one cell for each heading.
+    /// Adds a row, with one cell for each heading.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         self.0.add_row(cells);
     }
@@ -56,9 +56,9 @@ impl Table {
         }
     }
 
-    /// Writes the table, wrapped to the width of the terminal if the standard output is one.
+    /// Writes the table. If standard output is a terminal, wraps the table to its width.
     pub(crate) fn write(mut self, output: &mut impl Write) -> io::Result<()> {
-        /// On narrower terminals, numbers have to wrap, too.
+        /// The minimum width of a terminal on which numbers do not wrap.
         const MIN_WIDTH: u16 = 60;
         if let Some(width) = stdout_width() {
             self.0.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
@@ -75,8 +75,8 @@ impl Table {
     }
 }
 
-/// Returns the cells that several tables show for a column: name, type, shape, raw bytes, stored
-/// bytes, and their ratio.
+/// Returns the cells that several tables show for a column: name, type, shape, raw size, stored
+/// size, and their ratio.
 pub(crate) fn column_cells(schema: &ColumnSchema, raw_bytes: u64, stored_bytes: u64) -> Vec<String> {
     let (name, shape) = (excerpt(&schema.name), schema.shape.to_string());
     vec![name, schema.type_name(), shape, bytes(raw_bytes), bytes(stored_bytes), ratio(raw_bytes, stored_bytes)]
@@ -88,7 +88,7 @@ pub(crate) fn write_facts(output: &mut impl Write, facts: &[(&str, String)]) -> 
     facts.iter().try_for_each(|(name, value)| writeln!(output, "{name:width$}  {value}"))
 }
 
-/// Writes an empty line and a table of the rounded columns; nothing if there are none.
+/// Writes an empty line and a table of the rounded columns, or nothing if there are none.
 pub(crate) fn write_casts<'a>(
     columns: impl Iterator<Item = (&'a ColumnSchema, Option<CastFacts>)>,
     output: &mut impl Write,
@@ -107,9 +107,9 @@ pub(crate) fn write_casts<'a>(
     write_if_any(table, output)
 }
 
-/// Writes an empty line and a table of the inferred shapes; nothing if there are none.
+/// Writes an empty line and a table of the inferred shapes, or nothing if there are none.
 pub(crate) fn write_inferred_shapes(schema: &Schema, output: &mut impl Write) -> io::Result<()> {
-    let mut table = Table::new(&["shape found", "shape", ">in samples", ">others"]);
+    let mut table = Table::new(&["inferred", "shape", ">in samples", ">other samples"]);
     for column in &schema.columns {
         let Some(found) = InferredShape::of(column) else { continue };
         let (agreeing, others) = (found.agreeing_count().to_string(), found.odd_count.to_string());
@@ -127,15 +127,15 @@ fn write_if_any(table: Table, output: &mut impl Write) -> io::Result<()> {
 }
 
 /// Returns `bytes 4160..4672: chunk, column "x", samples 0..32: MESSAGE (rule )`.
-pub(crate) fn damage_line(damage: &Damage) -> String {
-    let region = damage.region.map(|region| region.to_string());
-    let column = damage.column.as_ref().map(|column| format!("column \"{}\"", excerpt(column)));
-    let samples = damage.samples.as_ref().map(|samples| format!("samples {}..{}", samples.start, samples.end));
+pub(crate) fn finding_line(finding: &Finding) -> String {
+    let region = finding.region.map(|region| region.to_string());
+    let column = finding.column.as_ref().map(|column| format!("column \"{}\"", excerpt(column)));
+    let samples = finding.samples.as_ref().map(|samples| format!("samples {}..{}", samples.start, samples.end));
     let what: Vec<String> = [region, column, samples].into_iter().flatten().collect();
     let what = if what.is_empty() { String::new() } else { format!("{}: ", what.join(", ")) };
-    let rule = damage.error.rule().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
-    let range = &damage.file_range;
-    format!("bytes {}..{}: {what}{}{rule}", range.start, range.end, damage.error.message())
+    let rule = finding.error.rule().map(|rule| format!(" (rule {rule})")).unwrap_or_default();
+    let range = &finding.file_range;
+    format!("bytes {}..{}: {what}{}{rule}", range.start, range.end, finding.error.message())
 }
 
 /// Formats a number of bytes in powers of 1000: `512 B`, `41.6 MB`.
@@ -172,31 +172,32 @@ pub(crate) fn nanoseconds(time: f64) -> String {
     }
 }
 
-/// Returns a quotient; `None` if the divisor is not positive.
+/// Returns a quotient, or `None` if the divisor is not positive.
 pub(crate) fn divide(amount: u64, divisor: f64) -> Option<f64> {
     (divisor > 0.0).then(|| amount as f64 / divisor) // an approximation
 }
 
-/// Formats a value that may be unknown; `-` if it is.
+/// Formats a value, or returns `-` if it is unknown.
 pub(crate) fn or_dash<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), format)
 }
 
-/// Formats raw bytes divided by stored bytes; `-` if either is 0.
+/// Formats raw bytes divided by stored bytes, or returns `-` if either is 0.
 pub(crate) fn ratio(raw_bytes: u64, stored_bytes: u64) -> String {
     let ratio = divide(raw_bytes, stored_bytes as f64); // an approximation
     or_dash(ratio.filter(|ratio| *ratio > 0.0), |ratio| format!("{ratio:.2}"))
 }
 
-/// Formats the encodings of a column's chunks: `constant:1 exponent-tiers:12`; `-` if the column
-/// has no chunks. Omits encodings that only nulls and extents use.
+/// Formats the encodings of a column's chunks, such as `constant:1 exponent-tiers:12`, or returns
+/// `-` if the column has no chunks. Omits encodings that encode only validity or shapes.
 pub(crate) fn encodings(facts: &ColumnFacts) -> String {
     let used = facts.encodings.iter().filter(|(_, chunks)| *chunks > 0);
     let used: Vec<String> = used.map(|(name, chunks)| format!("{name}:{chunks}")).collect();
     if used.is_empty() { "-".to_owned() } else { used.join(" ") }
 }
 
-/// Formats a time in seconds since 1970 as `2026-11-23 22:19`; a number out of range unchanged.
+/// Formats a time in seconds since 1970 as `2026-11-23 22:19`. A number that is out of range is
+/// formatted unchanged.
 pub(crate) fn utc(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok().and_then(|seconds| DateTime::from_timestamp(seconds, 0));
     time.map_or_else(|| seconds.to_string(), |time| time.format("%Y-%m-%d %H:%M").to_string())

@@ -3,8 +3,8 @@
 //!
 //! Packed elements follow the layout of safetensors. The bits of a packed tensor are one sequence:
 //! element `i` has bits `i * bits` to `(i + 1) * bits - 1`, and bit 0 of a byte comes first. Two
-//! elements of 4 bits share a byte, the first in its low half; four of 6 bits take three bytes. A
-//! tensor ends at the end of a byte.
+//! 4-bit elements share a byte, the first in its low half; four 6-bit elements take three bytes. A
+//! tensor always fills whole bytes.
 
 use std::io::{self, Write};
 use tensilo::import::arrow::array::{ArrayData, ArrayRef, BooleanArray, make_array};
@@ -13,8 +13,8 @@ use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::mark_dtype;
 use tensilo::{DType, Error, Result};
 
-/// Returns a field for elements of a type. For complex numbers, the elements are their halves.
-/// `dtype` is not a string type.
+/// Returns the Arrow field for elements of type `dtype`, which is not a string type. For complex
+/// numbers, the elements are their halves.
 pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
     let data_type = match dtype {
         DType::Bf16 => return mark_dtype(Field::new(name, DataType::UInt16, nullable), dtype),
@@ -36,14 +36,14 @@ pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
     Field::new(name, data_type, nullable)
 }
 
-/// Returns the size, in bytes, of the unit that is reversed to change the byte order: an element,
-/// or half of a complex number.
+/// Returns the size in bytes of the unit whose bytes are reversed to change the byte order: an
+/// element, or half of a complex number.
 pub(crate) fn swap_width(dtype: DType) -> usize {
     if dtype == DType::Complex64 { 4 } else { dtype.element_bytes() }
 }
 
-/// Returns an array of elements, or of the halves of complex numbers. They are in the byte order of
-/// this machine.
+/// Returns an array of elements, or of the halves of complex numbers. `bytes` are in the byte order
+/// of this machine.
 pub(crate) fn element_array(dtype: DType, bytes: MutableBuffer) -> Result<ArrayRef> {
     if dtype == DType::Bool {
         return bools(&bytes);
@@ -74,8 +74,8 @@ pub(crate) fn packed_bits(dtype: DType) -> Option<u32> {
     Some(dtype.value_bits()).filter(|bits| dtype.is_small() && *bits < 8)
 }
 
-/// Returns `count` elements of `bits` bits, from bit `first_bit` of `bytes` on. Bits beyond the end
-/// are zero.
+/// Returns `count` elements of `bits` bits, starting at bit `first_bit` of `bytes`. Bits beyond the
+/// end are read as zero.
 pub(crate) fn unpack(bytes: &[u8], bits: u32, first_bit: u64, count: usize) -> Vec<u8> {
     let byte = |at: u64| usize::try_from(at).ok().and_then(|at| bytes.get(at)).copied().unwrap_or(0);
     let mask = u8::MAX >> (8 - bits.clamp(1, 8));
@@ -88,11 +88,12 @@ pub(crate) fn unpack(bytes: &[u8], bits: u32, first_bit: u64, count: usize) -> V
     (0..count).map(element).collect()
 }
 
-/// Packs the elements that are written to it, one per byte.
+/// Packs the elements that are written to it. Each written byte is one element.
 pub(crate) struct Packer<W> {
     out: W,
     bits: u32,
-    /// The bits that do not fill a byte yet, lowest first. `rest_bits` is their number, below 8.
+    /// The bits that do not fill a byte yet, lowest first. `rest_bits` is how many there are, below
+    /// 8.
     rest: u16,
     rest_bits: u32,
 }

@@ -1,14 +1,14 @@
 //! Other file formats, as inputs of [tensilo's conversions](tensilo::import) and as outputs of
 //! exports.
 //!
-//! An input format is a file or a folder that implements [`InputFormat`]: it recognizes its files
-//! by their first bytes or names, and returns their rows as Arrow record batches. `export` contains
-//! the outputs. Formats of named tensors share `tensor` and `element`, and formats without an index
-//! share `stream`.
+//! Each input format is a module that implements [`InputFormat`]: it recognizes its files by their
+//! first bytes or names, and returns their rows as Arrow record batches. The module `export`
+//! contains the output formats. Formats of named tensors share the modules `tensor` and `element`,
+//! and formats without an index share `stream`.
 //!
 //! Inputs are not trusted. A malformed file results in an error that states the position, and
-//! memory is allocated for bytes that are present, never for a length that a file claims. No value
-//! changes silently: values that a column or an output format cannot hold are refused.
+//! memory is allocated only for bytes that are present, never for a length that a file claims. No
+//! value changes silently: values that a column or an output format cannot hold are refused.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -38,7 +38,7 @@ pub fn input_formats(options: FormatOptions) -> Vec<Arc<dyn InputFormat>> {
         Arc::new(npy::Npy),
         Arc::new(npy::Npz(options)),
         Arc::new(megatron::Megatron),
-        // tested early: its first bytes contain a checksum of 32 bits, so other files match only by
+        // tested early: its first bytes contain a 32-bit checksum, so other files match only by
         // chance
         Arc::new(tfrecord::TfRecord),
         Arc::new(safetensors::SafetensorsFormat(options)),

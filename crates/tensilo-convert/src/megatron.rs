@@ -1,7 +1,7 @@
 //! Megatron's indexed datasets: `x.idx` contains the lengths of sequences, and `x.bin` their
 //! tokens.
 //!
-//! The index has a header and then three lists. Numbers are little-endian.
+//! The index is a header followed by three lists. Numbers are little-endian.
 //!
 //! ```text
 //! "MMIDIDX\0\0", version 1 (u64), type (u8), sequences (u64), documents + 1 (u64)
@@ -9,9 +9,9 @@
 //! number of the first sequence of each document, then the number of sequences (i64)
 //! ```
 //!
-//! The sizes of the lists are compared with the size of the file before they are read. Then all
-//! three are read front to back, in one pass over the documents. A sample is a document: the tokens
-//! of its sequences.
+//! Before the lists are read, their sizes are compared with the size of the file. Then all three
+//! are read front to back, in one pass over the documents. A sample is a document: the tokens of
+//! all its sequences.
 
 use crate::element::{element_array, element_field, swap_bytes};
 use crate::stream::read_error;
@@ -27,7 +27,7 @@ use tensilo::{DType, Error, Result};
 /// The name of the only column.
 const COLUMN: &str = "tokens";
 
-/// Megatron's indexed datasets, given by the path of the index.
+/// Megatron's indexed datasets, named by the path of the index.
 pub(crate) struct Megatron;
 
 impl InputFormat for Megatron {
@@ -49,7 +49,7 @@ impl InputFormat for Megatron {
     }
 }
 
-/// An index with its file and the file of tokens.
+/// An index, its file, and the file of tokens.
 struct MegatronFiles {
     index: MegatronIndex,
     file: FormatFile,
@@ -69,7 +69,7 @@ impl RecordSource for MegatronFiles {
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
         let documents = Documents::new(&self.index, &self.file, &self.tokens, self.schema())?;
         let fields = fields.to_vec();
-        // a pass may select no column
+        // a pass can select no column
         Ok(Box::new(
             documents.map(move |batch| batch?.project(&fields).map_err(|error| Error::bad_input(error.to_string()))),
         ))
@@ -78,14 +78,14 @@ impl RecordSource for MegatronFiles {
 
 /// The first bytes of an index.
 pub(crate) const MAGIC: &[u8] = b"MMIDIDX\x00\x00";
-/// The version of the layout, which follows the first bytes.
+/// The version of the layout, which follows [`MAGIC`].
 pub(crate) const VERSION: u64 = 1;
-/// The size of a header in bytes.
+/// The size of the header in bytes.
 const HEADER_BYTES: u64 = 34;
 const LENGTH_BYTES: u64 = 4;
 const POINTER_BYTES: u64 = 8;
 
-/// The header of an index whose lists are known to fit in the file.
+/// The header of an index. Its lists have been compared with the size of the file.
 #[derive(Clone, Debug)]
 struct MegatronIndex {
     dtype: DType,
@@ -114,9 +114,7 @@ impl MegatronIndex {
         })();
         let found = file.byte_count();
         if lists.and_then(|bytes| bytes.checked_add(sequence_count)) == Some(found) && sequence_count > 0 {
-            return Err(Error::bad_input(
-                "the index has modes of sequences (multimodal data), which are not supported",
-            ));
+            return Err(Error::bad_input("the index has sequence modes (multimodal data), which are not supported"));
         }
         if lists != Some(found) {
             let expected = lists.map_or("more than 2^64".to_owned(), |bytes| bytes.to_string());
@@ -127,14 +125,14 @@ impl MegatronIndex {
             return Err(Error::bad_input(message));
         }
         let document_count =
-            bounds.checked_sub(1).ok_or_else(|| Error::bad_input("the index has no bounds of documents"))?;
+            bounds.checked_sub(1).ok_or_else(|| Error::bad_input("the index has no document bounds"))?;
         if document_count == 0 && sequence_count > 0 {
             return Err(Error::bad_input(format!("the index has {sequence_count} sequences, but no documents")));
         }
         Ok(Self { dtype: element_type(code)?, sequence_count, document_count })
     }
 
-    /// Returns readers of the lengths, the offsets and the documents.
+    /// Returns readers of the lengths, the offsets and the document bounds.
     fn lists(&self, file: &FormatFile) -> Result<[IndexList; 3]> {
         // no overflow: the lists lie in the file
         let pointers = HEADER_BYTES + self.sequence_count * LENGTH_BYTES;
@@ -143,23 +141,23 @@ impl MegatronIndex {
     }
 }
 
-/// The types of tokens, in the order of Megatron's type codes, from 1.
+/// The types of tokens, in the order of Megatron's type codes, which start at 1.
 const TYPES: [DType; 8] =
     [DType::U8, DType::I8, DType::I16, DType::I32, DType::I64, DType::F64, DType::F32, DType::U16];
 
-/// Returns the type of tokens with this type code.
+/// Returns the type of tokens with this Megatron type code.
 fn element_type(code: u8) -> Result<DType> {
     let found = usize::from(code).checked_sub(1).and_then(|number| TYPES.get(number));
     let message = || format!("the index has token type {code}, expected 1 to {}", TYPES.len());
     found.copied().ok_or_else(|| Error::bad_input(message()))
 }
 
-/// Returns the type code of a type.
+/// Returns the Megatron type code of a type.
 pub(crate) fn type_code(dtype: DType) -> Option<u8> {
     (1..).zip(TYPES).find(|(_, known)| *known == dtype).map(|(code, _)| code)
 }
 
-/// A list of an index, read front to back.
+/// A list of the index, which is read front to back.
 struct IndexList(BufReader<InputReader>);
 
 impl IndexList {
@@ -169,7 +167,7 @@ impl IndexList {
         Ok(Self(BufReader::new(reader)))
     }
 
-    /// Returns the next number of 32 bits.
+    /// Returns the next entry of the list of lengths, a 32-bit number.
     fn next_length(&mut self) -> Result<u64> {
         let mut bytes = [0; 4];
         self.0.read_exact(&mut bytes).map_err(read_error)?;
@@ -177,7 +175,7 @@ impl IndexList {
         u64::try_from(length).map_err(|_| Error::bad_input(format!("the length {length} of a sequence is negative")))
     }
 
-    /// Returns the next number of 64 bits.
+    /// Returns the next entry of one of the other lists, a 64-bit number.
     fn next_number(&mut self) -> Result<u64> {
         let mut bytes = [0; 8];
         self.0.read_exact(&mut bytes).map_err(read_error)?;
@@ -189,7 +187,7 @@ impl IndexList {
 
 /// The approximate size of the tokens in a batch, in bytes.
 const BATCH_BYTES: usize = 2 << 20;
-/// The maximum size of a document in bytes, because Arrow's offsets have 32 bits.
+/// The maximum size of a document in bytes. Arrow's offsets have 32 bits.
 const MAX_DOCUMENT_BYTES: usize = (1 << 31) - 1;
 /// The maximum number of documents in a batch, regardless of their size.
 const MAX_BATCH_DOCUMENTS: u64 = 1 << 16;
@@ -231,7 +229,7 @@ impl Documents {
         if self.next_document == self.index.document_count && self.next_sequence != self.index.sequence_count {
             let (found, expected) = (self.next_sequence, self.index.sequence_count);
             return Err(Error::bad_input(format!(
-                "the documents have {found} sequences, but the index has {expected}"
+                "the documents have {found} sequences in total, but the index has {expected}"
             )));
         }
         if cfg!(target_endian = "big") {
@@ -255,7 +253,7 @@ impl Documents {
         }
     }
 
-    /// Appends the tokens of the next document: its sequences, one after another.
+    /// Appends the tokens of the next document to `bytes`, one sequence after another.
     fn document(&mut self, bytes: &mut MutableBuffer) -> Result<()> {
         let end = self.bounds.next_number()?;
         if end < self.next_sequence || end > self.index.sequence_count {
@@ -270,11 +268,11 @@ impl Documents {
             let count = usize::try_from(byte_count).ok().filter(|_| is_inside).ok_or_else(|| {
                 let (sequence, found) = (self.next_sequence, self.tokens.byte_count());
                 Error::bad_input(format!(
-                    "sequence {sequence} has {byte_count} bytes at {offset}, but the file of tokens has {found}"
+                    "sequence {sequence} has {byte_count} bytes at offset {offset}, but the file of tokens has {found}"
                 ))
             })?;
             let start = bytes.len();
-            // sequences may share bytes, so the size of the file does not bound their sum
+            // sequences can share bytes, so the size of the file does not bound their total size
             if start.saturating_add(count) > MAX_DOCUMENT_BYTES {
                 return Err(Error::bad_input(format!("it has more than {MAX_DOCUMENT_BYTES} bytes")));
             }

@@ -1,9 +1,10 @@
-//! NumPy files: `.npy`, one array, and `.npz`, a zip archive of arrays.
+//! NumPy files: `.npy`, a single array, and `.npz`, a zip archive of arrays.
 //!
-//! The first axis of an array counts samples. An array file becomes one column, and an archive one
-//! column for each array. A header is a Python literal, and only what headers contain is parsed:
-//! strings, integers, booleans, tuples, lists and dictionaries. `npyz` and `py_literal` read the
-//! same, but need a generated parser and big integers, and allocate what a header claims.
+//! The first axis of an array is the sample axis. An array file becomes one column, and an archive
+//! one column for each array. A header is a Python literal. Only the literals that headers contain
+//! are parsed: strings, integers, booleans, tuples, lists and dictionaries. The crates `npyz` and
+//! `py_literal` parse the same, but need a generated parser and big integers, and allocate as much
+//! memory as a header claims.
 
 use crate::stream::{read_error, stream_error};
 use crate::tensor::{ArchiveStream, ColumnBytes, FormatOptions, Order, TensorColumn, TensorTable};
@@ -14,8 +15,8 @@ use tensilo::{DType, Error, Result};
 use zip::read::ZipFile;
 use zip::{CompressionMethod, ZipArchive};
 
-/// The name of the only column. It is constant, because files that are concatenated need the same
-/// columns.
+/// The name of the only column. It is constant, because several files can be concatenated only if
+/// they have the same columns.
 const COLUMN: &str = "array";
 
 /// NumPy array files.
@@ -109,7 +110,7 @@ fn malformed(error: &zip::result::ZipError) -> Error {
     Error::bad_input(format!("the zip archive is malformed: {error}"))
 }
 
-/// A file in an archive.
+/// A file in a zip archive.
 struct Entry {
     is_deflated: bool,
     /// The offset of its bytes in the archive.
@@ -120,8 +121,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// Returns the name of a file in the archive, and its entry, or the reason why it cannot be
-    /// read.
+    /// Returns the name of file number `i` in the archive, and either its entry or the reason why
+    /// the file cannot be read.
     fn of(archive: &mut ZipArchive<InputReader>, i: usize) -> Result<(String, Result<Self>)> {
         let entry = archive.by_index_raw(i).map_err(|error| malformed(&error))?;
         let name = entry.name().map_err(|error| malformed(&error))?.into_owned();
@@ -135,14 +136,12 @@ impl Entry {
         }
         let is_deflated = match entry.compression() {
             CompressionMethod::Stored if entry.compressed_size() != entry.size() => {
-                return refused("states two sizes");
+                return refused("has two different sizes");
             }
             CompressionMethod::Stored => false,
             CompressionMethod::Deflated => true,
             other => {
-                return refused(&format!(
-                    "is compressed with {other}; expected stored or deflated, as NumPy writes it"
-                ));
+                return refused(&format!("is compressed with {other}; expected stored or deflated, as saved by NumPy"));
             }
         };
         let Some(offset) = entry.data_start() else { return refused("has no data offset") };
@@ -180,7 +179,7 @@ fn array(file: &FormatFile, name: &str, entry: &Entry) -> Result<(TensorColumn, 
 const MAGIC: &[u8] = b"\x93NUMPY";
 
 /// The maximum size of a header's text in bytes. NumPy writes headers of a few hundred bytes, and
-/// by default reads at most 10,000.
+/// reads at most 10,000 bytes by default.
 const MAX_HEADER_BYTES: u64 = 1 << 20;
 
 /// The header of an array file.
@@ -196,7 +195,7 @@ pub(crate) struct NpyHeader {
 }
 
 impl NpyHeader {
-    /// Reads a header of versions 1 to 3. The reader is at the first byte of the file.
+    /// Reads a header with format version 1 to 3. `reader` must be at the first byte of the file.
     pub(crate) fn read(reader: &mut impl Read) -> Result<Self> {
         let cut_off = || Error::bad_input("the array is cut off inside its header");
         let mut take = |count: u64| {
@@ -294,19 +293,19 @@ fn element_type(descr: &str) -> Result<(DType, bool)> {
 fn unsupported_type(descr: &str, name: &str) -> Error {
     let advice = match name.get(..1) {
         _ if name.starts_with('V') || name == "f1" => {
-            "it does not say what its bytes mean (ml_dtypes saves bfloat16, float8 and int4 like this); save \
+            "the type does not say what its bytes mean (ml_dtypes saves bfloat16, float8 and int4 like this); save \
                       the array as float32 and convert with --bf16, or save it as safetensors"
         }
-        Some("O") => "it has pickled Python objects, which are never loaded",
-        Some("c") => "save it as complex64, as a view of floats, or real and imaginary parts as two arrays",
-        Some("M" | "m") => "save a view of int64",
+        Some("O") => "the elements are pickled Python objects, which are never loaded",
+        Some("c") => "save the array as complex64, as a view of floats, or as two arrays, one real and one imaginary",
+        Some("M" | "m") => "save an int64 view of the array",
         Some("U" | "S") => "import texts from Parquet, Arrow or JSON lines",
         _ => "save the array with another type",
     };
     Error::bad_input(format!("the elements of the array have type {descr:?}: {advice}"))
 }
 
-/// A value of a literal.
+/// The value of a Python literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Literal {
     Text(String),
@@ -320,8 +319,8 @@ enum Literal {
 /// The maximum depth of nested sequences; `descr` of records has depth 3.
 const MAX_DEPTH: usize = 8;
 
-/// Parses a literal, which only spaces may follow. Returns `None` if it is malformed or of an
-/// unsupported kind.
+/// Parses a literal. Only whitespace may follow it. Returns `None` if the literal is malformed, or
+/// if its type is not supported.
 fn parse_literal(text: &str) -> Option<Literal> {
     let mut rest = text;
     let literal = value(&mut rest, 0)?;

@@ -1,8 +1,8 @@
-//! Safetensors: named tensors after a header in JSON.
+//! Safetensors files: a JSON header followed by named tensors.
 //!
-//! The first axis of a tensor counts samples. The header is compared with the size of the file
+//! The first axis of a tensor is the sample axis. The header is compared with the size of the file
 //! before any tensor is read. A tensor that cannot be stored becomes a refused column, and the
-//! others are read.
+//! other tensors are read.
 
 use crate::element::packed_bits;
 use crate::stream::read_error;
@@ -13,9 +13,9 @@ use std::io::Read;
 use tensilo::import::{FormatFile, InputFormat, RecordSource};
 use tensilo::{DType, Error, Result};
 
-/// The maximum size of a header in bytes, the same as in the original library.
+/// The maximum size of the header in bytes, the same as in the original library.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
-/// The size in bytes of the field with the header's length.
+/// The size in bytes of the field that holds the length of the header.
 const LENGTH_BYTES: u64 = 8;
 
 /// Safetensors files.
@@ -69,7 +69,7 @@ fn header_bytes(file: &FormatFile, reader: &mut impl Read) -> Result<Option<u64>
     Ok((has_extension || is_safetensors).then_some(length))
 }
 
-/// Returns the columns in the order of their bytes.
+/// Returns the columns in the order of their bytes in the file.
 fn columns(
     file: &FormatFile,
     metadata: &Metadata,

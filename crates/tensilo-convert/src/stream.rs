@@ -1,9 +1,9 @@
-//! Inputs that are read front to back, with or without gzip, and batches of their rows.
+//! Reads inputs front to back, with or without gzip, and collects their rows in batches.
 //!
-//! JSON lines, TFRecord and WebDataset files have no index. Their rows are read one by one and
-//! collected in batches, which are bounded in bytes and in values: a row of a few bytes may be null
-//! in very many columns. Memory is allocated for bytes that are present, never for a length that
-//! the file claims.
+//! JSON lines, TFRecord and WebDataset files have no index, so their rows are read one by one. A
+//! batch is bounded in bytes and in values, because a row of a few bytes can be null in very many
+//! columns. Memory is allocated only for bytes that are present, never for a length that the file
+//! claims.
 
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufReader, Read};
@@ -39,13 +39,13 @@ impl ByteStream {
         })
     }
 
-    /// Returns the first bytes of a file, decompressed. Returns fewer if it is shorter or
-    /// malformed.
+    /// Returns the first `count` bytes of a file, decompressed. Returns fewer if the file is
+    /// shorter or malformed.
     pub(crate) fn first(file: &FormatFile, count: u64) -> Result<Vec<u8>> {
         let mut first = Vec::new();
         let mut stream = Self::open(file)?.take(count);
         match stream.read_to_end(&mut first) {
-            // the reader of its format will report what is malformed
+            // the reader of the format will report what is malformed
             Err(error) if !is_malformed(&error) => Err(read_error(error)),
             _ => Ok(first),
         }
@@ -117,17 +117,18 @@ pub(crate) fn cut_off(what: &str) -> Error {
 /// A batch ends with the row that reaches this many bytes.
 pub(crate) const BATCH_BYTES: usize = 2 << 20;
 
-/// The maximum number of values in a batch, nulls included: a row of a few bytes may be null in
-/// very many columns.
+/// The maximum number of values in a batch, including nulls, because a row of a few bytes can be
+/// null in very many columns.
 const MAX_BATCH_VALUES: usize = 1 << 22;
 
-/// Returns the maximum number of rows of a batch, regardless of their bytes.
+/// Returns the maximum number of rows in a batch, regardless of their size.
 pub(crate) fn max_rows(schema: &Schema) -> usize {
     let values = schema.fields().iter().map(|field| values_per_row(field)).sum::<usize>();
     (MAX_BATCH_VALUES / values.max(1)).max(1)
 }
 
-/// Returns the minimum number of values of a row. Fields are not nested deeply.
+/// Returns the minimum number of values of a field in each row. The recursion is shallow, because
+/// fields are not nested deeply.
 pub(crate) fn values_per_row(field: &Field) -> usize {
     match field.data_type() {
         DataType::Struct(fields) => fields.iter().map(|field| values_per_row(field)).sum::<usize>() + 1,
@@ -136,7 +137,7 @@ pub(crate) fn values_per_row(field: &Field) -> usize {
 }
 
 /// Returns batches with this schema. `next` reads a row and returns it with its size in bytes, or
-/// `None` at the end.
+/// returns `None` at the end. `batch_of` makes a batch from rows.
 pub(crate) fn row_batches<'a, R: 'a>(
     schema: &Schema,
     mut next: impl FnMut() -> Result<Option<(R, usize)>> + 'a,

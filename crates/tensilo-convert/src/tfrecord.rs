@@ -2,8 +2,9 @@
 //!
 //! A file is a sequence of frames: a length and a record, each with a checksum. A record is a
 //! message of `tensorflow/core/example/example.proto`, and nothing declares which features examples
-//! have. So a first pass infers the features and their types, and a second one builds arrays. A
-//! feature whose examples contradict each other is refused, and the others are read.
+//! have. So a first pass infers the features and their types, and a second pass builds arrays. If
+//! examples contradict each other about a feature, this feature is refused, and the other features
+//! are read.
 
 use crate::stream::{ByteStream, MAX_VALUE_BYTES, cut_off, matches_extension, row_batches};
 use prost::Message as _;
@@ -16,7 +17,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin, refused_field};
 use tensilo::{Error, Result, limits};
 
-/// The size of a length and its checksum, in bytes.
+/// The size of the length of a record and its checksum, in bytes.
 const HEADER_BYTES: u64 = 12;
 
 /// TFRecord files of `tf.train.Example`.
@@ -131,7 +132,7 @@ impl Records {
     }
 }
 
-/// Named features.
+/// An example: a map of named features.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Example {
     #[prost(message, optional, tag = "1")]
@@ -194,7 +195,7 @@ impl FeatureValues {
         }
     }
 
-    /// Returns TensorFlow's name of the type.
+    /// Returns TensorFlow's name for the type.
     fn type_name(&self) -> &'static str {
         match self {
             Self::Bytes(_) => "bytes_list",
@@ -204,12 +205,12 @@ impl FeatureValues {
     }
 }
 
-/// A feature, as inferred from all examples.
+/// A feature that is inferred from all examples.
 #[derive(Clone, Debug)]
 struct InferredFeature {
     /// `bytes_list`, `float_list` or `int64_list`.
     type_name: &'static str,
-    /// Whether each example with the feature has exactly one value.
+    /// Whether every example that has the feature has exactly one value for it.
     is_single: bool,
     /// The number of examples with the feature.
     count: u64,
@@ -217,8 +218,8 @@ struct InferredFeature {
     refused: Option<String>,
 }
 
-/// The features of all examples of a file, ordered by name, because the map of an example is
-/// unordered.
+/// The features of all examples in a file. They are ordered by name, because the map in an example
+/// is unordered.
 #[derive(Clone, Debug, Default)]
 struct InferredFeatures {
     features: BTreeMap<String, InferredFeature>,
@@ -270,7 +271,7 @@ fn list_item(element: DataType) -> Arc<Field> {
     Arc::new(Field::new_list_field(element, false))
 }
 
-/// Returns the features in `schema` as arrays.
+/// Converts the features in `schema` to arrays.
 fn record_batch(examples: &[Example], schema: &SchemaRef) -> Result<RecordBatch> {
     let arrays = schema.fields().iter().map(|field| {
         array(
@@ -284,8 +285,8 @@ fn record_batch(examples: &[Example], schema: &SchemaRef) -> Result<RecordBatch>
     batch.map_err(|error| Error::bad_input(error.to_string()))
 }
 
-/// Builds an array of the values of a feature, or of lists of them. The second pass sees the same
-/// types as the first, unless the file has changed, which is detected at the end.
+/// Builds an array of the values of a feature, or of lists of these values. The second pass finds
+/// the same types as the first, unless the file has changed, which is detected at the end.
 fn array<'a>(field: &Field, values: impl Iterator<Item = Option<&'a FeatureValues>>) -> Result<ArrayRef> {
     macro_rules! build {
         ($builder:expr, $variant:ident, $value:expr) => {{

@@ -1,14 +1,15 @@
 //! The blocks of a batch and where their elements go: the input of one launch.
 //!
-//! Devices work best with few large copies, but samples come as many small blocks. A list therefore
-//! concatenates the stored bytes of its blocks, each at a multiple of 16, so that one copy takes
-//! them to the device. The tables of a part are stored once for all consecutive blocks that share
-//! them. Samples of one block become several copies from one decoded block. Fetched bytes that
-//! already lie in memory of the device's driver are not copied to the list: they become *segments*,
-//! and are sent from there.
+//! Few large copies to a device are faster than many small ones, but samples are stored in many
+//! small blocks. So a list concatenates the stored bytes of its blocks, each at a multiple of 16,
+//! and one copy sends them to the device. The tables of a part are stored once for all consecutive
+//! blocks that share them. A block with several samples is decoded once, and its elements are
+//! copied several times. Fetched bytes are not copied to the list if they are already in memory
+//! that the device can copy from: they become *segments*, and are sent from where they are.
 //!
-//! Offsets are relative to the list and to the memory of the batch. They are checked, and then
-//! become addresses when the list is launched, so a kernel cannot write anywhere else.
+//! Offsets are relative to the list and to the memory of the batch. They are checked before they
+//! become addresses, which happens when the list is launched. So a kernel cannot write anywhere
+//! else.
 
 use bytemuck::{Pod, Zeroable};
 use std::fmt;
@@ -24,9 +25,9 @@ pub enum Conversion {
     /// The type stays the same.
     #[default]
     None,
-    /// bf16 as f32.
+    /// From bf16 to f32.
     Bf16ToF32,
-    /// f16 as f32.
+    /// From f16 to f32.
     F16ToF32,
 }
 
@@ -39,7 +40,7 @@ impl Conversion {
         }
     }
 
-    /// Returns the size of a delivered element in bytes, given the size of a stored one.
+    /// Returns the size of a delivered element in bytes, given the size of a stored element.
     pub const fn element_bytes(self, stored: usize) -> usize {
         match self {
             Self::None => stored,
@@ -55,20 +56,23 @@ pub struct Destination {
     pub dtype: DType,
     /// The conversion of elements on delivery.
     pub conversion: Conversion,
-    /// The offset in the batch's memory at which the column begins: a multiple of the size of a
-    /// delivered element.
+    /// The offset in the batch's memory at which the column begins. It must be a multiple of the
+    /// size of a delivered element.
     pub offset: usize,
     /// The size of a row in bytes: samples begin at multiples of this, counted from `offset`. The
-    /// rest of a row is not written, see [`BlockList::fill`]. `None`: samples are contiguous.
+    /// bytes of a row after its sample are not written; see [`BlockList::fill`]. `None` if samples
+    /// are contiguous.
     pub row_bytes: Option<usize>,
 }
 
 /// Samples of a column that were read together, from one file.
 #[derive(Clone, Copy, Debug)]
 pub struct SampleRows<'a> {
-    /// Their shapes, as [`visit_blocks`](tensilo::stages::Decoder::visit_blocks) returns them.
+    /// The shapes of the samples, as [`visit_blocks`](tensilo::stages::Decoder::visit_blocks)
+    /// returns them.
     pub shapes: &'a ColumnBuffer,
-    /// The row of each sample. `None`: in order, from row 0. Only for destinations with rows.
+    /// The row of each sample, for destinations with rows. `None` if the samples go to consecutive
+    /// rows, starting at row 0.
     pub rows: Option<&'a [usize]>,
 }
 
@@ -91,7 +95,7 @@ impl Destination {
             true => Ok(()),
             false => {
                 let message = format!(
-                    "offset {} or row bytes {:?} is not a multiple of the element size, {delivered} bytes",
+                    "offset {} and row bytes {:?} must be multiples of the element size, {delivered} bytes",
                     self.offset, self.row_bytes
                 );
                 Err(Error::bad_argument(message))
@@ -100,7 +104,7 @@ impl Destination {
     }
 }
 
-/// A block, in the form that kernels take. Must match the struct in `kernels/decode.h`.
+/// A block, in the layout that kernels read. Must match the struct in `kernels/decode.h`.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Block {
@@ -118,13 +122,13 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// Returns a block of bytes that are stored unchanged at `stored`.
+    /// Returns a block whose bytes are stored unchanged at `stored`.
     fn raw(stored: usize) -> Self {
         Self { stored: stored as u64, element_bytes: 1, ..Self::default() }
     }
 }
 
-/// Elements of a block, and where they go. Must match the struct in `kernels/decode.h`.
+/// Some elements of a block, and where they go. Must match the struct in `kernels/decode.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 pub(crate) struct Copy {
@@ -157,8 +161,8 @@ impl ReadMemory for Heap {
     }
 }
 
-/// The start of a list: the report of the kernel, initially all ones, and zeros up to the first
-/// block.
+/// The size of the start of a list: the report of the kernel, whose bits are initially all ones,
+/// and zeros up to the first block.
 const HEADER_BYTES: usize = ALIGNMENT;
 
 /// The offsets of the records of a list in its memory.
@@ -175,8 +179,9 @@ pub(crate) struct RecordLayout {
 pub struct Refusal {
     /// The number of the block in the list, or of the row in a gather.
     pub block: usize,
-    /// The number of the rule that it breaks, after `R-5.`. Unspecified if the kernel cannot
-    /// determine it; [`StoredBlock::decode`](tensilo::stages::StoredBlock::decode) names the rule.
+    /// The number, after `R-5.`, of the rule that the block breaks. Unspecified if the kernel
+    /// cannot determine it; [`StoredBlock::decode`](tensilo::stages::StoredBlock::decode) names the
+    /// rule.
     pub rule: u32,
 }
 
@@ -190,34 +195,36 @@ impl Refusal {
 
 /// The blocks of a batch, in memory that is reused.
 pub struct BlockList {
-    /// The report, then stored bytes and tables, then the records once the list is launched.
+    /// The report, followed by stored bytes and tables, and by the records once the list is
+    /// launched.
     memory: Box<dyn ReadMemory>,
     /// The number of bytes of `memory` in use, without records.
     used: usize,
     blocks: Vec<Block>,
     /// The number of blocks whose elements have destinations.
     assigned: usize,
-    /// Elements of the blocks after the assigned ones.
+    /// Elements of the blocks that do not have destinations yet.
     pending: Vec<PendingElements>,
     copies: Vec<Copy>,
     /// The part of the last block.
     part: Option<Part>,
-    /// The end of the range of the batch that copies write to.
+    /// The end of the last range of the batch that a copy writes to.
     end: usize,
     segments: Vec<Segment>,
-    /// Memory of segments of earlier batches, for reuse.
+    /// The memory of segments of earlier batches, for reuse.
     unused: Vec<Box<dyn ReadMemory>>,
 }
 
 /// Fetched bytes in memory that a device can copy from. Their blocks are not copied to the list.
 struct Segment {
-    /// Their addresses on the host.
+    /// The addresses of the bytes on the host.
     range: Range<usize>,
-    /// [`FetchedBytes::fetches`] when the segment was added.
+    /// The value of [`FetchedBytes::fetches`] when the segment was added.
     fetches: u64,
-    /// The offsets that blocks of the list cover. The start is a multiple of [`ALIGNMENT`].
+    /// The offsets from the first to the last block that the list uses. The start is a multiple of
+    /// [`ALIGNMENT`].
     used: Range<usize>,
-    /// Set by [`BlockList::adopt`].
+    /// The memory of the bytes, once [`BlockList::adopt`] has taken it.
     memory: Option<Box<dyn ReadMemory>>,
 }
 
@@ -227,8 +234,8 @@ impl fmt::Debug for BlockList {
     }
 }
 
-/// [`Block::stored`] has an offset in its low bits. The bits above are the number of the segment,
-/// from 1, or 0 for the memory of the list.
+/// The number of low bits of [`Block::stored`] that hold an offset. The bits above hold the number
+/// of the segment, counted from 1, or 0 for the memory of the list.
 const OFFSET_BITS: u32 = 40;
 const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
@@ -243,13 +250,13 @@ struct PendingElements {
     offset: usize,
 }
 
-/// What the blocks of a part have in common.
+/// What all blocks of a part have in common.
 #[derive(Debug)]
 struct Part {
     encoding: u16,
     element_bytes: usize,
     tables: Vec<u8>,
-    /// The offset of its tables in the list, in the layout for devices.
+    /// The offset of the tables in the list, which has them in the layout for devices.
     at: usize,
     device_bytes: usize,
 }
@@ -282,7 +289,7 @@ impl BlockList {
         }
     }
 
-    /// Removes all blocks, but keeps the memory.
+    /// Removes all blocks, but keeps the memory for reuse.
     pub fn clear(&mut self) {
         self.unused.extend(self.segments.drain(..).filter_map(|segment| segment.memory));
         self.used = HEADER_BYTES;
@@ -305,7 +312,7 @@ impl BlockList {
         self.segment_offsets().last().map_or(0, |end| *end)
     }
 
-    /// Adds fetched bytes as a segment if they are in memory provided by the caller
+    /// Adds fetched bytes as a segment if they are in memory that the caller provided
     /// ([`FetchedBytes::set_memory`]). Blocks in a segment are sent from there instead of being
     /// copied to the list. Call [`BlockList::adopt`] before the launch.
     pub fn add_segment(&mut self, bytes: &FetchedBytes) {
@@ -332,8 +339,8 @@ impl BlockList {
         self.unused.pop()
     }
 
-    /// Returns the offsets of the segments on the device, from the start of the list, and then the
-    /// end of the last.
+    /// Returns the offsets of the segments on the device, relative to the start of the list,
+    /// followed by the end of the last segment.
     fn segment_offsets(&self) -> Vec<usize> {
         let mut end = self.layout().end.next_multiple_of(ALIGNMENT);
         let mut offsets = vec![end];
@@ -344,8 +351,8 @@ impl BlockList {
         offsets
     }
 
-    /// Returns the used bytes of each segment, with their offset on the device from the start of
-    /// the list.
+    /// Returns the used bytes of each segment, and their offset on the device, relative to the
+    /// start of the list.
     pub(crate) fn segments(&self) -> Result<Vec<(usize, &[u8])>> {
         let mut ranges = Vec::new();
         for (segment, offset) in self.segments.iter().zip(self.segment_offsets()) {
@@ -386,9 +393,9 @@ impl BlockList {
         self.end
     }
 
-    /// Adds elements of a block. `part` is the index of their samples in the `parts` that are then
-    /// passed to [`BlockList::place`]. Copies the stored bytes of the block, unless it is the last
-    /// block that was added.
+    /// Adds elements of a block. `part` is the index of their samples in the `parts` that are later
+    /// passed to [`BlockList::place`]. Copies the stored bytes of the block to the list, unless it
+    /// is the block that was added last.
     ///
     /// Fails if the tables of the block break a rule of the specification, or if the list becomes
     /// too long for a launch (4 GiB of stored bytes).
@@ -403,8 +410,8 @@ impl BlockList {
         Ok(())
     }
 
-    /// Adds a block as a separate one, even if it equals the previous block. Its elements get no
-    /// destination. Returns its number.
+    /// Adds a block separately, even if it equals the previous block. Its elements have no
+    /// destination. Returns the number of the block.
     pub(crate) fn push_distinct(&mut self, samples: &BlockSamples<'_>) -> Result<usize> {
         self.push_block(samples)?;
         Ok(self.blocks.len().saturating_sub(1)) // at least one exists
@@ -413,8 +420,8 @@ impl BlockList {
     /// Sets the destination of all elements that were added since the last call. They belong to one
     /// column, whose samples are in `parts`.
     ///
-    /// Fails if the conversion or the blocks have a different type, or if a sample is longer than a
-    /// row.
+    /// Fails if the conversion or a block does not match the type of the destination, or if a
+    /// sample is longer than a row.
     pub fn place(&mut self, destination: &Destination, parts: &[SampleRows<'_>]) -> Result<()> {
         destination.check()?;
         let zero_bits = zero_bits(destination.dtype);
@@ -440,7 +447,7 @@ impl BlockList {
         assigned
     }
 
-    /// Adds bytes that are already decoded. They go to the batch from byte `offset` on.
+    /// Adds bytes that are already decoded. They go to the batch, starting at byte `offset`.
     pub fn push_bytes(&mut self, offset: usize, bytes: &[u8]) -> Result<()> {
         self.check_assigned()?;
         if bytes.is_empty() {
@@ -451,8 +458,8 @@ impl BlockList {
         self.push_whole(offset, bytes.len(), Block { stored_bytes: elements, elements, ..Block::raw(stored) })
     }
 
-    /// Fills `count` elements of the batch, from byte `offset` on, with an element of 1, 2, 4 or 8
-    /// bytes.
+    /// Fills `count` elements of the batch, starting at byte `offset`, with an element of 1, 2, 4
+    /// or 8 bytes.
     pub fn fill(&mut self, offset: usize, element: &[u8], count: usize) -> Result<()> {
         if !matches!(element.len(), 1 | 2 | 4 | 8) {
             return Err(Error::bad_argument(format!(
@@ -475,9 +482,7 @@ impl BlockList {
     fn check_assigned(&self) -> Result<()> {
         match self.assigned == self.blocks.len() {
             true => Ok(()),
-            false => {
-                Err(Error::bad_argument("added blocks do not have a destination yet: call BlockList::place first"))
-            }
+            false => Err(Error::bad_argument("some blocks do not have a destination yet; call BlockList::place first")),
         }
     }
 
@@ -491,8 +496,8 @@ impl BlockList {
         Ok(())
     }
 
-    /// Adds the copies of elements: one for each row that they lie in, or one if samples are
-    /// contiguous.
+    /// Adds the copies of elements: one for each row that they belong to, or a single copy if
+    /// samples are contiguous.
     fn push_copies(
         &mut self,
         destination: &Destination,
@@ -516,7 +521,7 @@ impl BlockList {
                 None => (at.checked_mul(delivered), end - at),
                 Some(row_bytes) => {
                     while start_of(position + 1)? <= at {
-                        position += 1; // a sample ends at `end` or after it
+                        position += 1; // terminates: some sample ends at or after `end`
                     }
                     let (start, next) = (start_of(position)?, start_of(position + 1)?);
                     if (next - start).saturating_mul(delivered) > row_bytes {
@@ -629,7 +634,7 @@ impl BlockList {
         RecordLayout { blocks, copies, end: copies + size_of_val(self.copies.as_slice()) }
     }
 
-    /// Reserves room for the records. Returns the memory of the list, which does not move
+    /// Reserves memory for the records. Returns the memory of the list, which does not move
     /// afterwards.
     pub(crate) fn reserve_records(&mut self) -> Result<&mut [u8]> {
         let RecordLayout { end, .. } = self.layout();
@@ -638,8 +643,8 @@ impl BlockList {
         Ok(self.memory.bytes_mut())
     }
 
-    /// Writes the report and the records for a launch with the list at address `list`, the used
-    /// bytes of the segments at `segments`, and the batch at `batch`.
+    /// Writes the initial report and the records for a launch. `list`, `segments` and `batch` are
+    /// the addresses of the list, of the used bytes of the segments, and of the batch.
     pub(crate) fn write_records(&mut self, list: u64, segments: &[u64], batch: u64) -> Result<RecordLayout> {
         self.reserve_records()?;
         let layout = self.layout();
@@ -683,7 +688,7 @@ impl BlockList {
     pub(crate) fn stage_bytes(&self) -> u32 {
         let coded = self.blocks.iter().filter(|block| block.encoding > 1);
         let bytes = coded.map(|block| stage_bytes(block.elements as usize, block.element_bytes.into())).max();
-        // kernels refuse a block of tiers or bins of more than 2^16 elements
+        // kernels refuse a block of tiers or bins with more than 2^16 elements
         let bytes = bytes.unwrap_or(0).next_multiple_of(ALIGNMENT);
         u32::try_from(bytes).unwrap_or(u32::MAX).min(MAX_STAGE_BYTES)
     }
@@ -745,7 +750,7 @@ fn stored_in_segment(number: usize, offset: usize) -> u64 {
 
 #[cold]
 fn not_adopted() -> Error {
-    Error::bad_argument("blocks are in a segment that the list does not own: call BlockList::adopt first")
+    Error::bad_argument("some blocks are in a segment that the list does not own; call BlockList::adopt first")
 }
 
 #[cold]
@@ -755,5 +760,5 @@ fn sample_mismatch() -> Error {
 
 #[cold]
 fn too_long() -> Error {
-    Error::bad_argument("a batch exceeds 4 GiB of stored bytes, or a block 2^32 elements; request fewer samples")
+    Error::bad_argument("a batch has over 4 GiB of stored bytes, or a block over 2^32 elements; request fewer samples")
 }

@@ -1,4 +1,4 @@
-//! Errors of GPUs.
+//! Errors in the use of a GPU.
 
 use thiserror::Error;
 
@@ -10,9 +10,9 @@ pub enum CudaError {
     #[error("no CUDA driver: libcuda was not found; install driver release 580 or later, or decode on the CPU")]
     NoDriver,
     /// The requested GPU does not exist.
-    #[error("no GPU {ordinal}: the driver reports {count}")]
+    #[error("there is no GPU {ordinal}: the driver reports {count} GPUs, counted from 0")]
     NoDevice {
-        /// The requested number, from 0.
+        /// The number of the requested GPU, counted from 0.
         ordinal: usize,
         /// The number of GPUs.
         count: usize,

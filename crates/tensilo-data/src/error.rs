@@ -1,25 +1,25 @@
 //! The error type of the crate.
 //!
-//! Errors of single files come from the core and pass through unchanged. The other variants are
-//! about datasets and loaders, which the core does not know.
+//! Errors in single files come from the `tensilo` crate and pass through unchanged. The other
+//! variants concern datasets and loaders, which only this crate has.
 
 use std::io;
 use std::path::PathBuf;
 use tensilo::ErrorKind;
 use tensilo::error::display_path;
 
-/// An error of the crate.
+/// An error of this crate.
 ///
-/// [`DataError::File`] holds errors of single files, which the core reports. The other variants
-/// concern datasets and loaders, which the core does not know. [`DataError::kind`] sorts all of
-/// them into the kinds of the core.
+/// [`DataError::File`] holds an error in a single file, as the `tensilo` crate reports it. The
+/// other variants concern datasets and loaders. [`DataError::kind`] maps each error to an
+/// [`ErrorKind`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// An argument is invalid.
     #[error("{0}")]
     BadArgument(String),
-    /// A state is damaged, or belongs to a job that this one cannot continue.
+    /// A saved state is damaged, or belongs to a job that this loader cannot continue.
     #[error("{0}")]
     BadState(String),
     /// A manifest is damaged, or a file is not the one that the manifest lists.
@@ -32,10 +32,9 @@ pub enum DataError {
         /// What was found.
         message: String,
     },
-    /// Another writer published the version first. This writer leaves nothing behind: open the
-    /// dataset again, and repeat the change.
+    /// Another writer published a version first. Open the dataset again, and repeat the change.
     #[error(
-        "{}: another writer has published version {version}; open the dataset again and repeat",
+        "{}: another writer has published version {version}; open the dataset again and repeat the change",
         display_path(path)
     )]
     Conflict {
@@ -76,7 +75,7 @@ pub enum DataError {
 
 impl DataError {
     /// Returns the kind of the error, which says who can fix it. A conflict is [`ErrorKind::Busy`]:
-    /// open the dataset again, and repeat.
+    /// open the dataset again, and repeat the change.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::BadArgument(_) | Self::BadState(_) => ErrorKind::BadArgument,
@@ -97,7 +96,7 @@ impl DataError {
 
     /// Returns whether the error is about the contents of a dataset: a file is missing, damaged, or
     /// not the one that the manifest lists. Other errors, such as a missing permission or a store
-    /// that does not answer, may not occur again.
+    /// that does not answer, may not occur again if the operation is repeated.
     pub fn is_permanent(&self) -> bool {
         let source = std::error::Error::source(self).and_then(|source| source.downcast_ref::<io::Error>());
         let is_missing = source.is_some_and(|source| source.kind() == io::ErrorKind::NotFound);

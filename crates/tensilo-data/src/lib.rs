@@ -1,8 +1,8 @@
-//! Datasets of many tensilo files, and a loader of their samples for training jobs.
+//! Datasets of many tensilo files, and a loader that delivers their samples to training jobs.
 //!
 //! A [`Loader`] reads the batches of a [`View`] ahead of the training loop. [`LoaderOptions`]
-//! creates one, and each epoch is a [`BatchIterator`] with threads of its own. A [`State`] is what
-//! a job needs to continue, on any number of machines.
+//! creates one, and each epoch is a [`BatchIterator`] with its own threads. A [`State`] has
+//! everything that a job needs to continue, on any number of machines.
 //!
 //! ```
 //! use half::bf16;
@@ -29,11 +29,11 @@
 //! assert_eq!(values.len(), 32 * 4);
 //! let checkpoint = batches.state().to_bytes(); // 96 bytes
 //!
-//! // another process, as rank 0 of 2: the state has the seed
+//! // another process, as rank 0 of 2: the seed comes from the state
 //! let state = State::from_bytes(&checkpoint)?;
 //! let mut samples = 0;
 //! for batch in options().rank(0, 2).loader(&view)?.resume(&state)? {
-//!     samples += batch?.samples().len();
+//!     samples += batch?.indices().len();
 //! }
 //! assert_eq!(samples, (100 - 32) / 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -49,11 +49,11 @@
 //!
 //! # The order on its own
 //!
-//! The order is arithmetic: nothing is stored. An [`EpochOrder`] finds the sample at any position
-//! of an epoch, and the position of any sample, in nanoseconds. A [`Division`] says which positions
-//! each rank takes in each step. A [`Receipt`] proves that two jobs took the same samples. A
-//! [`Split`], a [`SampleList`] or a [`Mixture`] is a view that orders apply to. Loaders use all of
-//! these. A program that reads samples itself uses them as follows:
+//! The order is computed, not stored. An [`EpochOrder`] finds the sample at any position of an
+//! epoch, and the position of any sample, in nanoseconds. A [`Division`] says which positions each
+//! rank takes in each step. A [`Receipt`] proves that two jobs took the same samples. An order
+//! applies to a view, such as a [`Split`], a [`SampleList`] or a [`Mixture`]. Loaders use all of
+//! these. A program that reads samples itself can use them as follows:
 //!
 //! ```
 //! use tensilo_data::{Division, EpochOrder, Order, LastBatch};
@@ -82,7 +82,7 @@ mod io;
 mod loader;
 mod manifest;
 mod order;
-#[allow(unsafe_code, reason = "maps of files, and memory that the kernel writes to: each with its argument")]
+#[allow(unsafe_code, reason = "memory maps, and memory that the kernel writes to; every use has a SAFETY comment")]
 mod sys;
 mod view;
 

@@ -164,7 +164,7 @@ mod linux {
             match batches.next() {
                 Some(Ok(batch)) => {
                     let values = batch.column("x").expect("a column").values::<u64>().expect("u64");
-                    for (sample, values) in batch.samples().iter().zip(values.chunks_exact(16)) {
+                    for (sample, values) in batch.indices().iter().zip(values.chunks_exact(16)) {
                         assert!((0..16).all(|k| values[k as usize] == sample * 16 + k), "sample {sample}");
                     }
                 }

@@ -1,4 +1,4 @@
-// Gathers samples of a column of a fixed shape into its own memory: gather FILE COLUMN INDEX...
+// Gathers samples of a column with a fixed shape into a buffer: gather FILE COLUMN INDEX...
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static int gather(const tensilo_reader *reader, const char *name, const uint64_t
   if (status != TENSILO_OK) {
     return status;
   }
-  // a loop needs only one cursor for each thread and column, and can reuse its memory
+  // in a loop, reuse the buffer, and one cursor for each thread and column
   size_t out_bytes = count * column.sample_bytes, nulls = 0;
   uint8_t *out = malloc(out_bytes > 0 ? out_bytes : 1);
   if (out == NULL) {

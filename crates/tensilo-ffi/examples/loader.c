@@ -1,4 +1,4 @@
-// A training loop that stops in the middle of an epoch and resumes in another loader: loader PATH BATCH
+// Stops a training loop in mid-epoch and resumes it with another loader: loader PATH BATCH
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,12 +17,12 @@ static tensilo_status take(tensilo_batches *batches, uint64_t max_batches, uint6
     tensilo_batch_info info = {.struct_size = sizeof info};
     status = tensilo_batch_get_info(batch, &info, error);
     for (size_t i = 0; status == TENSILO_OK && i < info.sample_count; i++) {
-      *sum += info.samples[i];
+      *sum += info.indices[i];
     }
     *count += info.sample_count;
     for (size_t i = 0; status == TENSILO_OK && i < info.column_count; i++) {
       tensilo_samples column = {.struct_size = sizeof column};
-      status = tensilo_batch_get_samples(batch, i, &column, error); // column.values are for the model
+      status = tensilo_batch_get_samples(batch, i, &column, error); // use column.values here
     }
     tensilo_batch_close(&batch);
     if (status != TENSILO_OK) {
@@ -55,7 +55,7 @@ int main(int argc, char **argv) {
   if (status == TENSILO_OK) status = tensilo_loader_begin(loader, 0, &batches, &error);
   if (status == TENSILO_OK) status = take(batches, 2, &count, &sum, &error);
   if (status == TENSILO_OK) status = tensilo_batches_get_state(batches, state, sizeof state, &error);
-  tensilo_batches_close(&batches); // its threads end
+  tensilo_batches_close(&batches); // this ends its threads
   tensilo_loader_close(&loader);
   printf("stopped after %" PRIu64 " samples\n", count);
 

@@ -27,9 +27,9 @@ int main(int argc, char **argv) {
   tensilo_report_info info = {.struct_size = sizeof info};
   tensilo_status status = tensilo_verify(argv[1], &options, &report, &error);
   if (status == TENSILO_OK) status = tensilo_report_get_info(report, &info, &error);
-  for (size_t i = 0; status == TENSILO_OK && i < info.damage_count; i++) {
-    tensilo_damage damage = {.struct_size = sizeof damage};
-    status = tensilo_report_get_damage(report, i, &damage, &error);
+  for (size_t i = 0; status == TENSILO_OK && i < info.finding_count; i++) {
+    tensilo_finding damage = {.struct_size = sizeof damage};
+    status = tensilo_report_get_finding(report, i, &damage, &error);
     if (status == TENSILO_OK) {
       printf("damaged: %s\n", tensilo_error_text(damage.error));
     }
@@ -37,7 +37,7 @@ int main(int argc, char **argv) {
   if (status != TENSILO_OK) {
     fprintf(stderr, "%s\n", tensilo_error_text(error));
   }
-  int intact = status == TENSILO_OK && info.damage_count == 0;
+  int intact = status == TENSILO_OK && info.finding_count == 0;
   printf(intact ? "intact\n" : "not intact\n");
   tensilo_error_free(&error);
   tensilo_report_close(&report);

@@ -85,15 +85,18 @@ struct ArrowArrayStream {
 
 #endif
 
+// Selects the metadata of the file or dataset itself, instead of a column.
+#define TENSILO_NO_COLUMN SIZE_MAX
+
 // The length of a loader's state in bytes.
 #define TENSILO_STATE_BYTES 96
 
 
 
-// The samples of one step of one rank, column by column. A batch stays valid if all other handles
-// are closed.
+// The samples of one step of one rank, column by column. A batch stays valid even if all other
+// handles are closed.
 //
-// Threads: any number may read a batch at the same time, but not while one closes it.
+// Threads: any number may read a batch at the same time, but not while it is being closed.
 typedef struct tensilo_batch tensilo_batch;
 
 // An iterator over the batches of an epoch. Threads read ahead from its creation until it is
@@ -102,26 +105,27 @@ typedef struct tensilo_batch tensilo_batch;
 // Threads: one at a time. A forked process can continue an iterator of its parent.
 typedef struct tensilo_batches tensilo_batches;
 
-// Samples of one column of any kind: fixed, ragged or nested. Each call that fills the buffer
-// reuses its memory.
+// A buffer for samples of one column, which can be fixed, ragged or nested. Each call that fills
+// the buffer reuses its memory.
 //
-// Threads: only one thread at a time may call functions on a buffer; any number may read its
-// samples at the same time.
+// Threads: only one thread at a time may call functions on a buffer. Any number of threads may
+// read its samples at the same time.
 typedef struct tensilo_buffer tensilo_buffer;
 
 // A cursor reads samples of one column of a file. It owns the memory for decoding, and caches the
 // last decoded chunk, so reading all samples of a chunk one after another decodes it once.
 //
-// Samples are read as stored elements, whatever these represent: 150 for the decimal 1.50, a count
-// for a timestamp. The metadata entry `arrow.type` of a column names the type and the unit.
+// Samples are returned as stored elements, whatever these represent: the decimal 1.50 is 150, and
+// a timestamp is a number of time units. The metadata entry `arrow.type` of a column names the
+// type and the unit.
 //
 // Threads: one at a time; give each thread its own cursor. A cursor keeps the file open.
 typedef struct tensilo_cursor tensilo_cursor;
 
 // An open dataset: files that are read as one sequence of samples.
 //
-// Threads: any number may use a dataset at the same time, but not while one closes it. A dataset
-// may be closed before its loaders.
+// Threads: any number may use a dataset at the same time, but not while it is being closed. A
+// dataset may be closed before its loaders.
 typedef struct tensilo_dataset tensilo_dataset;
 
 // An error: what is wrong, where, and what to do next.
@@ -131,14 +135,14 @@ typedef struct tensilo_error tensilo_error;
 
 // A loader delivers the batches of a rank, in an order that is the same on every machine.
 //
-// Threads: any number may use a loader at the same time, but not while one closes it. It has no
-// threads of its own; `tensilo_batches` does.
+// Threads: any number may use a loader at the same time, but not while it is being closed. It has
+// no threads of its own; `tensilo_batches` does.
 typedef struct tensilo_loader tensilo_loader;
 
 // An open file.
 //
-// Threads: any number may use a reader at the same time, but not while one closes it. A reader may
-// be closed before its cursors.
+// Threads: any number may use a reader at the same time, but not while it is being closed. A
+// reader may be closed before its cursors.
 typedef struct tensilo_reader tensilo_reader;
 
 // The report of a verification.
@@ -175,26 +179,28 @@ typedef struct tensilo_batch_info {
   // The number of columns.
   size_t column_count;
   // The indices of the samples in the dataset, in the order of the batch.
-  const uint64_t *samples;
-  // The positions in the batch of samples that replace damaged ones.
+  const uint64_t *indices;
+  // The positions within the batch at which a sample replaces a damaged one.
   const size_t *substituted;
   // The number of samples that replace damaged ones.
   size_t substituted_count;
 } tensilo_batch_info;
 
-// The type of elements, with the numbers of the file format. Later releases may add values.
+// The type of the elements. Its values are the numbers of the types in the file format. Later
+// releases may add values.
 typedef uint32_t tensilo_dtype;
 
 // The samples of one column, stored contiguously.
 //
 // Values belong to items. In a column without lists, each sample is an item; in a nested column,
-// items are the members of the innermost lists. Pointers belong to the handle that returned them.
+// items are the members of the innermost lists. The memory behind the pointers belongs to the
+// handle that returned them.
 typedef struct tensilo_samples {
   // `sizeof(tensilo_samples)`, set by the caller.
   size_t struct_size;
   // The type of the elements.
   tensilo_dtype dtype;
-  // The number of levels of lists around items, see `tensilo_lists`.
+  // The number of levels of lists around items; see `tensilo_lists`.
   uint32_t level_count;
   // The number of samples.
   size_t sample_count;
@@ -214,14 +220,15 @@ typedef struct tensilo_samples {
   // The number of extents at `varying_extents`.
   size_t varying_extent_count;
   // Bit `i % 8` of byte `i / 8` (bit 0 is the least significant) is 0 if item `i` is null. NULL
-  // if no item is null. A null of a fixed shape has zeros for values.
+  // if no item is null. A null of a fixed shape has zeros as values.
   const uint8_t *validity;
   // The number of null items.
   size_t null_count;
-  // The number of dimensions if all values form one tensor, with samples first. 0 if they do
-  // not, because samples have different shapes and are not padded.
+  // The number of dimensions, if all values form one tensor whose first dimension is the
+  // samples. 0 if the values do not form one tensor, because samples have different shapes and
+  // are not padded.
   size_t tensor_rank;
-  // The extents of that tensor. NULL if the values do not form one.
+  // The extents of this tensor. NULL if the values do not form one tensor.
   const uint64_t *tensor_extents;
 } tensilo_samples;
 
@@ -241,7 +248,7 @@ typedef struct tensilo_lists {
   size_t null_count;
 } tensilo_lists;
 
-// What an iterator has done so far, and where its time went. Times are in nanoseconds.
+// The work that an iterator has done so far, and where its time went. Times are in nanoseconds.
 typedef struct tensilo_metrics {
   // `sizeof(tensilo_metrics)`, set by the caller.
   size_t struct_size;
@@ -257,7 +264,7 @@ typedef struct tensilo_metrics {
   uint64_t substitutes;
   // The time since the iterator was created.
   uint64_t elapsed_ns;
-  // The time that the caller waited for batches, except the first one.
+  // The time that the caller waited for batches, not counting the first one.
   uint64_t waited_ns;
   // The time from the first request to the first batch.
   uint64_t first_batch_ns;
@@ -267,12 +274,12 @@ typedef struct tensilo_metrics {
   uint64_t fetching_ns;
   // The time spent decoding, summed over all threads.
   uint64_t decoding_ns;
-  // Advice in one sentence: whether the loop waits for data, and what to do. It lives until the
-  // next call with this iterator.
+  // One sentence of advice: whether the loop waits for data, and what to do about it. It lives
+  // until the next call with this iterator.
   const char *verdict;
 } tensilo_metrics;
 
-// The fields of an error. Strings live as long as the error; an unknown one is NULL.
+// The fields of an error. Strings live as long as the error. A string that is not known is NULL.
 typedef struct tensilo_error_info {
   // `sizeof(tensilo_error_info)`, set by the caller.
   size_t struct_size;
@@ -280,7 +287,7 @@ typedef struct tensilo_error_info {
   tensilo_status status;
   // The error code of the operating system (`errno`), or 0.
   int32_t os_code;
-  // All fields in one string, for people.
+  // All fields in one human-readable string.
   const char *text;
   // The message only, without file, column, samples, offset and advice.
   const char *message;
@@ -300,11 +307,11 @@ typedef struct tensilo_error_info {
   uint64_t samples_end;
   // The offset in the file, in bytes.
   uint64_t offset;
-  // The number of advice strings, see `tensilo_error_advice`.
+  // The number of advice strings; see `tensilo_error_advice`.
   size_t advice_count;
 } tensilo_error_info;
 
-// One sample of a column without lists, in memory of the library.
+// One sample of a column without lists, in memory that belongs to the library.
 typedef struct tensilo_sample {
   // `sizeof(tensilo_sample)`, set by the caller.
   size_t struct_size;
@@ -316,27 +323,27 @@ typedef struct tensilo_sample {
   const uint32_t *extents;
   // The number of dimensions.
   size_t rank;
-  // Whether the sample is null. A null has zeros for values if the shape is fixed, otherwise
-  // none.
+  // Whether the sample is null. If the shape is fixed, a null has zeros as values. Otherwise, it
+  // has no values.
   bool is_null;
 } tensilo_sample;
 
-// The I/O method that reads files.
+// The I/O method for reading files.
 typedef uint32_t tensilo_io;
 
 // The options for opening a dataset. Zero in each member selects the default.
 typedef struct tensilo_dataset_options {
   // `sizeof(tensilo_dataset_options)`, set by the caller.
   size_t struct_size;
-  // The version to open, if `has_version` is 1; otherwise the newest one.
+  // The version to open, if `has_version` is 1. Otherwise, the newest version is opened.
   uint64_t version;
   // Whether `version` is set: 0 or 1.
   uint32_t has_version;
   // The I/O method.
   tensilo_io io;
-  // The maximum number of open files; 0 means half of the process's limit, but at most 256, and
-  // 4,096 for objects of a store. Raise it for datasets of many files that are read in a
-  // shuffled order.
+  // The maximum number of open files. 0 means 4,096 for objects of a store. For files, 0 means
+  // half of the process's limit, but at most 256. Raise it for datasets of many files that are
+  // read in a shuffled order.
   size_t max_open_files;
 } tensilo_dataset_options;
 
@@ -348,8 +355,8 @@ typedef struct tensilo_dataset_info {
   uint64_t sample_count;
   // The version; 0 without a manifest.
   uint64_t version;
-  // The id, which all versions of a dataset share; without a manifest, it is derived from the
-  // files.
+  // The id, which all versions of a dataset share. Without a manifest, the id is derived from
+  // the files.
   uint8_t dataset_id[16];
   // The I/O method.
   tensilo_io io;
@@ -368,12 +375,12 @@ typedef uint32_t tensilo_on_damage;
 typedef struct tensilo_cast {
   // The name of the column.
   const char *column;
-  // The new type. Floats convert to any float, rounded to nearest even if it is narrower;
-  // integers convert to a wider integer.
+  // The new type. Floats convert to any float type. If it is narrower, values are rounded to the
+  // nearest, with ties to even. Integers convert to a wider integer type.
   tensilo_dtype dtype;
 } tensilo_cast;
 
-// A padding, by which samples of different shapes become one tensor.
+// The padding of a column, which turns samples of different shapes into one tensor.
 typedef struct tensilo_padding {
   // The name of the column.
   const char *column;
@@ -389,7 +396,8 @@ typedef struct tensilo_padding {
 typedef struct tensilo_allocator {
   // `sizeof(tensilo_allocator)`, set by the caller.
   size_t struct_size;
-  // Returns `byte_count` bytes of any content, aligned to at least 8 bytes, or NULL on failure.
+  // Returns memory of `byte_count` bytes with any content, aligned to at least 8 bytes, or NULL
+  // on failure.
   void *(*allocate)(void *user,
                     size_t byte_count);
   // Releases memory that `allocate` returned, after the batch is closed and all arrays exported
@@ -424,13 +432,13 @@ typedef struct tensilo_loader_options {
   tensilo_last_batch last_batch;
   // How damaged samples are treated.
   tensilo_on_damage on_damage;
-  // The seed of the order, if `has_seed` is 1. Otherwise the seed is 0 or, when a loader
-  // resumes, the seed in the state.
+  // The seed of the order, if `has_seed` is 1. Otherwise, the seed is 0 or, if a loader resumes,
+  // the seed in the state.
   uint64_t seed;
   // Whether `seed` is set: 0 or 1.
   uint32_t has_seed;
   // The maximum number of threads that decode at the same time; 0 means one less than the number
-  // of processors. Raise it if `tensilo_metrics` shows more decoding than fetching.
+  // of processors. Raise it if `tensilo_metrics` shows more time for decoding than for fetching.
   uint32_t decode_threads;
   // The number of batches that are fetched at the same time; 0 means the number of decode
   // threads, and at least 4 for objects of a store. Raise it for storage with a high latency.
@@ -438,8 +446,8 @@ typedef struct tensilo_loader_options {
   // The prefetch depth: the maximum number of batches that are ready or in progress; 0 means
   // twice the I/O depth. Raise it if the duration of steps or of reads varies a lot.
   uint32_t prefetch;
-  // The names of `column_count` columns; NULL for all. Decimals with a scale or more than 18
-  // digits, and intervals, are refused, because their stored elements are not their values.
+  // The names of `column_count` columns; NULL for all. Intervals, and decimals with a scale or
+  // with more than 18 digits, are refused, because their stored elements are not their values.
   const char *const *columns;
   // The number of columns.
   size_t column_count;
@@ -474,7 +482,7 @@ typedef struct tensilo_open_options {
   tensilo_io io;
   // When chunks are verified.
   tensilo_verification verification;
-  // The maximum decoded size of a chunk in bytes; 0 means the limit of the format, 4 GiB. A
+  // The maximum decoded size of a chunk in bytes. 0 means the limit of the format, 4 GiB. A
   // larger chunk is refused before memory is allocated for it. Set this for untrusted files.
   uint64_t max_chunk_bytes;
 } tensilo_open_options;
@@ -514,7 +522,7 @@ typedef struct tensilo_column_info {
   tensilo_dtype dtype;
   // The number of dimensions of an item: 0 for a number, 1 for text and bytes.
   uint32_t rank;
-  // The `rank` extents of an item, outermost first; -1 for a varying one.
+  // The `rank` extents of an item, outermost first. A varying extent is -1.
   const int64_t *extents;
   // The number of varying extents; 0 for a fixed shape.
   uint32_t varying_count;
@@ -548,14 +556,14 @@ typedef struct tensilo_metadata {
 typedef struct tensilo_verify_options {
   // `sizeof(tensilo_verify_options)`, set by the caller.
   size_t struct_size;
-  // 1 to also decode each chunk and check each value. A hostile file of a megabyte can then take
-  // minutes; `progress` can end the work.
+  // 1 to also decode each chunk and check each value. A hostile file of one megabyte can then
+  // take minutes; `progress` can cancel the work.
   uint32_t decode;
   // The number of threads; 0 means 1. The report does not depend on it.
   uint32_t thread_count;
-  // If not NULL, called from time to time with the number of checked bytes and the length of the
-  // file. If it returns anything but 0, the work ends with the status `TENSILO_CANCELLED`. It
-  // runs on the calling thread; no exception may leave it.
+  // If not NULL, this function is called from time to time with the number of checked bytes and
+  // the length of the file. If it returns anything but 0, the work ends with the status
+  // `TENSILO_CANCELLED`. It runs on the calling thread; no exception may leave it.
   int32_t (*progress)(void *user,
                       uint64_t checked_bytes,
                       uint64_t file_bytes);
@@ -571,24 +579,24 @@ typedef struct tensilo_report_info {
   uint64_t file_bytes;
   // The number of intact chunks.
   uint64_t chunk_count;
-  // The number of samples in the last valid commit, if `has_commit`.
+  // The number of samples in the last valid commit, if `has_commit` is true.
   uint64_t sample_count;
   // The number of findings; 0 means that the file is intact and finished.
-  size_t damage_count;
+  size_t finding_count;
   // Whether there is a valid commit.
   bool has_commit;
   // Whether anything is damaged. If not, all samples of the last commit are intact, but a writer
-  // may still be running or may have been stopped.
+  // may still be running, or may have been stopped.
   bool is_damaged;
 } tensilo_report_info;
 
-// The meaning of a finding of a verification.
-typedef uint32_t tensilo_damage_kind;
+// The kind of a finding.
+typedef uint32_t tensilo_finding_kind;
 
 // A finding: a damaged region, or bytes of a writer that has not finished. Pointers live as long
-// as the report; unknown members are NULL.
-typedef struct tensilo_damage {
-  // `sizeof(tensilo_damage)`, set by the caller.
+// as the report. Pointers that are not known are NULL.
+typedef struct tensilo_finding {
+  // `sizeof(tensilo_finding)`, set by the caller.
   size_t struct_size;
   // The offset of the first damaged byte.
   uint64_t file_start;
@@ -606,9 +614,9 @@ typedef struct tensilo_damage {
   const struct tensilo_error *error;
   // Whether the samples are known.
   bool has_samples;
-  // The meaning of the finding.
-  tensilo_damage_kind kind;
-} tensilo_damage;
+  // The kind of the finding.
+  tensilo_finding_kind kind;
+} tensilo_finding;
 
 // The call succeeded.
 #define TENSILO_OK 0
@@ -616,16 +624,17 @@ typedef struct tensilo_damage {
 // The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
 #define TENSILO_CORRUPT 1
 
-// The file uses a feature that this release does not know. Use a newer release.
+// The file uses a feature that this release does not support. Use a newer release.
 #define TENSILO_TOO_NEW 2
 
 // The file or the call needs a cargo feature that this build of the library lacks.
 #define TENSILO_NOT_BUILT 3
 
-// A limit would be exceeded: of the format, of the caller, or of this machine's memory.
+// The call would exceed a limit of the format, a limit that the caller set, or the memory of this
+// machine.
 #define TENSILO_OVER_LIMIT 4
 
-// An argument is not valid: a sample out of range, a wrong length, NULL.
+// An argument is not valid, for example a sample that is out of range, a wrong length, or NULL.
 #define TENSILO_BAD_ARGUMENT 5
 
 // An input has values that cannot be converted.
@@ -634,10 +643,10 @@ typedef struct tensilo_damage {
 // A callback cancelled the work.
 #define TENSILO_CANCELLED 7
 
-// A fault of tensilo, or of the processor or memory of this machine. Please report it.
+// A bug in tensilo, or a fault of the processor or memory of this machine. Please report it.
 #define TENSILO_INTERNAL 8
 
-// The operating system reported an error, see `os_code` of `tensilo_error_info`.
+// The operating system reported an error; see `os_code` in `tensilo_error_info`.
 #define TENSILO_IO 9
 
 // The state of a loader is damaged, or belongs to a job that this loader cannot continue.
@@ -652,7 +661,7 @@ typedef struct tensilo_damage {
 // The file or the batch has no column of this name.
 #define TENSILO_UNKNOWN_COLUMN 13
 
-// Values of a type other than the column's were given or requested.
+// The caller passed or requested values of a type that differs from the type of the column.
 #define TENSILO_WRONG_TYPE 14
 
 // Another writer holds the lock of the file. Try again when it is done.
@@ -661,8 +670,8 @@ typedef struct tensilo_damage {
 // Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
 #define TENSILO_ORDER_DEFAULT 0
 
-// Runs of consecutive samples are shuffled, then the samples within windows of runs, so that files
-// are read in long ranges.
+// Runs of consecutive samples are shuffled first, then the samples within each window of runs. So
+// files are read in long ranges.
 #define TENSILO_ORDER_WINDOWED 1
 
 // Any sample may follow any other.
@@ -674,19 +683,19 @@ typedef struct tensilo_damage {
 // Like `TENSILO_LAST_BATCH_DROP`, or, when a loader resumes, as recorded in the state.
 #define TENSILO_LAST_BATCH_DEFAULT 0
 
-// Samples that do not fill a batch of each rank are dropped.
+// The last samples are dropped if they do not fill a batch for each rank.
 #define TENSILO_LAST_BATCH_DROP 1
 
-// Samples from the start of the epoch are repeated.
+// Samples from the start of the epoch are repeated to fill the last batches.
 #define TENSILO_LAST_BATCH_PAD 2
 
-// Each sample is delivered once, in smaller batches at the end.
+// Each sample is delivered once. The last batches can be smaller.
 #define TENSILO_LAST_BATCH_EXACT 3
 
 // The batch fails.
 #define TENSILO_ON_DAMAGE_ERROR 0
 
-// Other samples replace damaged ones, the same samples on every rank.
+// Other samples replace damaged ones. All ranks choose the same replacements.
 #define TENSILO_ON_DAMAGE_SUBSTITUTE 1
 
 // The default: positional reads (`pread`) for a file; for a dataset, io_uring if the build and the
@@ -697,17 +706,18 @@ typedef struct tensilo_damage {
 #define TENSILO_IO_PREAD 1
 
 // Memory maps: no system calls and no copies. While any handle of the file is open, no process may
-// change or truncate the bytes up to the last commit. Changed bytes are undefined behavior, and
-// accessing a page beyond a new end kills the process (`SIGBUS`). tensilo itself does neither: it
-// replaces files by renaming, and appends after the last commit. Do not map files on a network
-// file system.
+// change or truncate the bytes up to the last commit. If bytes change, the behavior is undefined.
+// If the file is truncated, accessing a page beyond the new end kills the process (`SIGBUS`).
+// tensilo itself does neither: it replaces files by renaming, and appends after the last commit.
+// Do not map files on a network file system.
 #define TENSILO_IO_MMAP 2
 
-// io_uring with buffered I/O: all ranges of a batch at the same time (datasets, Linux).
+// io_uring with buffered I/O, which reads all ranges of a batch at the same time. Only for
+// datasets on Linux.
 #define TENSILO_IO_IO_URING 3
 
-// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache (datasets, Linux): for
-// shuffled datasets larger than memory.
+// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache. Suits shuffled datasets
+// that are larger than memory. Only for datasets on Linux.
 #define TENSILO_IO_DIRECT 4
 
 // When this reader first uses the chunk.
@@ -716,10 +726,10 @@ typedef struct tensilo_damage {
 // Each time the chunk is loaded.
 #define TENSILO_VERIFY_ALWAYS 1
 
-// Never: wrong bytes may give wrong values without an error.
+// Never. Damaged bytes can then lead to wrong values without an error.
 #define TENSILO_VERIFY_NEVER 2
 
-// bfloat16, the upper half of a `float`: 1 sign, 8 exponent and 7 mantissa bits.
+// bfloat16, the upper half of a `float`: 1 sign bit, 8 exponent bits and 7 mantissa bits.
 #define TENSILO_BF16 1
 
 // IEEE 754 binary16.
@@ -764,79 +774,80 @@ typedef struct tensilo_damage {
 // UTF-8 text for each item, without a NUL at the end.
 #define TENSILO_UTF8 15
 
-// A float of 8 bits: 4 exponent and 3 mantissa bits, no infinities.
+// An 8-bit float: 4 exponent and 3 mantissa bits, no infinities.
 #define TENSILO_F8_E4M3FN 16
 
-// A float of 8 bits: 4 exponent and 3 mantissa bits, one NaN, no infinities, no -0.
+// An 8-bit float: 4 exponent and 3 mantissa bits, one NaN, no infinities, no -0.
 #define TENSILO_F8_E4M3FNUZ 17
 
-// A float of 8 bits: 5 exponent and 2 mantissa bits.
+// An 8-bit float: 5 exponent and 2 mantissa bits.
 #define TENSILO_F8_E5M2 18
 
-// A float of 8 bits: 5 exponent and 2 mantissa bits, one NaN, no infinities, no -0.
+// An 8-bit float: 5 exponent and 2 mantissa bits, one NaN, no infinities, no -0.
 #define TENSILO_F8_E5M2FNUZ 19
 
-// A scale of 8 bits: a power of two, or NaN.
+// An 8-bit scale: a power of two, or NaN.
 #define TENSILO_F8_E8M0FNU 20
 
-// A float of 6 bits in a byte: 2 exponent and 3 mantissa bits.
+// A 6-bit float in a byte: 2 exponent and 3 mantissa bits.
 #define TENSILO_F6_E2M3 21
 
-// A float of 6 bits in a byte: 3 exponent and 2 mantissa bits.
+// A 6-bit float in a byte: 3 exponent and 2 mantissa bits.
 #define TENSILO_F6_E3M2 22
 
-// A float of 4 bits in a byte: 2 exponent bits and 1 mantissa bit.
+// A 4-bit float in a byte: 2 exponent bits and 1 mantissa bit.
 #define TENSILO_F4_E2M1 23
 
-// A signed integer of 4 bits in a byte, whose upper bits are zero: -1 is 0x0F.
+// A 4-bit signed integer in a byte. The upper bits of the byte are zero: -1 is 0x0F.
 #define TENSILO_I4 24
 
-// An unsigned integer of 4 bits in a byte.
+// A 4-bit unsigned integer in a byte.
 #define TENSILO_U4 25
 
 // Two `float` values: the real and the imaginary part.
 #define TENSILO_COMPLEX64 26
 
 // Bytes are wrong or missing.
-#define TENSILO_DAMAGE_DAMAGED 0
+#define TENSILO_FINDING_DAMAGED 0
 
-// An append has not committed the bytes: it is still running or was stopped. They hold no sample
-// of the file.
-#define TENSILO_DAMAGE_UNCOMMITTED 1
+// An append has not committed the bytes: it is still running, or it was stopped. The bytes contain
+// no sample of the file.
+#define TENSILO_FINDING_UNCOMMITTED 1
 
-// The file ends with a commit, but its writer has not finished it.
-#define TENSILO_DAMAGE_UNFINISHED 2
+// The file ends with a commit, but its writer has not finished the file.
+#define TENSILO_FINDING_UNFINISHED 2
 
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
 
-// Returns the version of the library, such as `0.1.0`. The string is never freed.
+// Returns the version of the library, such as `0.1.0`. The string is static: do not free it.
 const char *tensilo_version(void);
 
-// Exports the samples of a buffer as an array with its type. Call `release` of both exactly once.
+// Exports the samples of a buffer as an Arrow array and its type. Call the `release` function of
+// both exactly once.
 //
-// The values are shared, not copied, unless Arrow uses a different layout (bool, bf16). The array
-// stays valid if the buffer is filled again or closed. Numbers become primitive arrays. Tensors
-// become nested lists, with lists of a fixed size for fixed extents. Text and bytes become large
-// strings and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times that
-// were imported from Arrow get their Arrow type back.
+// The values are shared, not copied, unless Arrow uses a different layout, as for bool and bf16.
+// The array stays valid if the buffer is filled again or closed. Numbers become primitive arrays.
+// Tensors become nested lists; fixed extents become lists of a fixed size. Text and bytes become
+// large strings and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times
+// that were imported from Arrow get their Arrow type back.
 tensilo_status tensilo_buffer_export_arrow(const struct tensilo_buffer *buffer,
                                            struct ArrowSchema *schema,
                                            struct ArrowArray *array,
                                            struct tensilo_error **error);
 
-// Exports a batch as an array of structs with its type, one field for each column. The array
-// shares values like `tensilo_buffer_export_arrow`, and stays valid if the batch is closed.
+// Exports a batch as an Arrow array of structs and its type, with one field for each column. The
+// array shares values as in `tensilo_buffer_export_arrow`. It stays valid if the batch is closed.
 tensilo_status tensilo_batch_export_arrow(const struct tensilo_batch *batch,
                                           struct ArrowSchema *schema,
                                           struct ArrowArray *array,
                                           struct tensilo_error **error);
 
-// Exports a whole file as a stream of arrays of structs, with the Arrow types of its source.
-// `columns` has the names of `column_count` columns, or is NULL for all. An array has at most
-// `batch_samples` samples; 0 selects the default. The stream keeps the file open. Call its
-// `release` exactly once.
+// Exports a whole file as a stream of Arrow arrays of structs, with the Arrow types of the source
+// that the file was converted from. `columns` has the names of `column_count` columns, or is NULL
+// for all columns. An array has at most `batch_samples` samples; 0 selects the default. The stream
+// keeps the file open. Call its `release` function exactly once.
 //
 // Cost: each chunk is decoded once and copied once.
 tensilo_status tensilo_reader_export_stream(const struct tensilo_reader *reader,
@@ -846,8 +857,8 @@ tensilo_status tensilo_reader_export_stream(const struct tensilo_reader *reader,
                                             struct ArrowArrayStream *stream,
                                             struct tensilo_error **error);
 
-// Closes a batch and sets the pointer to NULL. The loader then reuses its memory. Does nothing if
-// `batch` or `*batch` is NULL.
+// Closes a batch and sets the pointer to NULL. The loader then reuses the memory of the batch.
+// Does nothing if `batch` or `*batch` is NULL.
 void tensilo_batch_close(struct tensilo_batch **batch);
 
 // Fills `info` with facts about a batch.
@@ -855,8 +866,8 @@ tensilo_status tensilo_batch_get_info(const struct tensilo_batch *batch,
                                       struct tensilo_batch_info *info,
                                       struct tensilo_error **error);
 
-// Returns the delivered columns, after casts and paddings. They live as long as the batch. Returns
-// NULL for NULL.
+// Returns the schema of the delivered columns, after casts and paddings. It lives as long as the
+// batch. Returns NULL for NULL.
 const struct tensilo_schema *tensilo_batch_schema(const struct tensilo_batch *batch);
 
 // Sets `*index` to the number of the column with this name in a batch.
@@ -881,50 +892,51 @@ tensilo_status tensilo_batch_get_lists(const struct tensilo_batch *batch,
                                        struct tensilo_lists *lists,
                                        struct tensilo_error **error);
 
-// Waits for the next batch and takes it. At the end, `*batch` is NULL. Close the batch with
-// `tensilo_batch_close`. If a batch cannot be read, the call returns its error, and the next call
-// continues with the batch after it.
+// Waits for the next batch and takes it. At the end of the epoch, `*batch` is NULL. Close the
+// batch with `tensilo_batch_close`. If a batch cannot be read, the call returns its error, and the
+// next call continues with the batch after it.
 tensilo_status tensilo_batches_next(struct tensilo_batches *batches,
                                     struct tensilo_batch **batch,
                                     struct tensilo_error **error);
 
 // Waits until the next batch is ready, for at most `timeout_ms` milliseconds. Sets `*is_ready` to
-// whether `tensilo_batches_next` would return at once, which is also true at the end.
+// whether `tensilo_batches_next` would return at once, which it also does at the end of the epoch.
 tensilo_status tensilo_batches_wait(const struct tensilo_batches *batches,
                                     uint64_t timeout_ms,
                                     bool *is_ready,
                                     struct tensilo_error **error);
 
-// Writes the state after the batches taken so far to `state`, which has `TENSILO_STATE_BYTES`
-// bytes. `tensilo_loader_resume` continues from it. Cost: a few nanoseconds.
+// Writes the state after the batches taken so far to `state`, which is `TENSILO_STATE_BYTES` bytes
+// long. `tensilo_loader_resume` continues from it. Cost: a few nanoseconds.
 tensilo_status tensilo_batches_get_state(const struct tensilo_batches *batches,
                                          uint8_t *state,
                                          size_t state_bytes,
                                          struct tensilo_error **error);
 
-// Fills `metrics` with what the iterator has done so far.
+// Fills `metrics` with the totals since the iterator was created.
 tensilo_status tensilo_batches_get_metrics(struct tensilo_batches *batches,
                                            struct tensilo_metrics *metrics,
                                            struct tensilo_error **error);
 
-// Closes an iterator, ends its threads, and sets the pointer to NULL. Taken batches stay valid.
-// Does nothing if `batches` or `*batches` is NULL.
+// Closes an iterator, ends its threads, and sets the pointer to NULL. Batches that were taken stay
+// valid. Does nothing if `batches` or `*batches` is NULL.
 void tensilo_batches_close(struct tensilo_batches **batches);
 
 // Returns the kind of an error; `TENSILO_OK` for NULL.
 tensilo_status tensilo_error_status(const struct tensilo_error *error);
 
-// Returns all details of an error in one string, for people; an empty string for NULL. It lives as
-// long as the error.
+// Returns all details of an error in one human-readable string, or an empty string for NULL. The
+// string lives as long as the error.
 const char *tensilo_error_text(const struct tensilo_error *error);
 
-// Returns advice string number `index` of an error, counted from 0: an action that makes the call
-// succeed, or that helps. Returns NULL after the last one. The string lives as long as the error.
+// Returns advice string number `index` of an error, counted from 0. It describes an action that
+// makes the call succeed, or that helps in another way. Returns NULL after the last string. The
+// string lives as long as the error.
 const char *tensilo_error_advice(const struct tensilo_error *error,
                                  size_t index);
 
 // Fills `info` with the fields of an error. Fails only if an argument is NULL or the size of
-// `info` is not set, and then returns only the status.
+// `info` is not set. It then returns a status but no error.
 tensilo_status tensilo_error_get_info(const struct tensilo_error *error,
                                       struct tensilo_error_info *info);
 
@@ -933,7 +945,7 @@ void tensilo_error_free(struct tensilo_error **error);
 
 // Opens a cursor for the column with this name. Close it with `tensilo_cursor_close`.
 //
-// Cost: linear in the number of columns; keep the cursor.
+// Cost: linear in the number of columns, so keep the cursor.
 tensilo_status tensilo_cursor_open(const struct tensilo_reader *reader,
                                    const char *column,
                                    struct tensilo_cursor **cursor,
@@ -945,21 +957,21 @@ void tensilo_cursor_close(struct tensilo_cursor **cursor);
 // Reads sample number `index`, counted from 0, of a column without lists. The pointers of `sample`
 // live until the next call with this cursor.
 //
-// Cost: if the sample is in the cached chunk, a bounds check. Otherwise its chunk is read, and
-// verified on first touch; if the encoding allows it, only the sample is decoded. A raw sample of
+// Cost: a bounds check if the sample is in the cached chunk. Otherwise, the chunk is read, and
+// verified on first touch. If the encoding allows it, only the sample is decoded. A raw sample of
 // a mapped file is not copied.
 tensilo_status tensilo_cursor_read(struct tensilo_cursor *cursor,
                                    uint64_t index,
                                    struct tensilo_sample *sample,
                                    struct tensilo_error **error);
 
-// Reads sample number `index` of a column without lists into `out`, which has `out_bytes` bytes.
-// Fails if the sample does not fit. Sets `*value_bytes` to the number of bytes and `*is_null` to
-// whether the sample is null; both pointers may be NULL. A null has zeros for values if the shape
-// is fixed, otherwise none.
+// Reads sample number `index` of a column without lists into `out`, which is `out_bytes` bytes
+// long. Fails if the sample does not fit. Sets `*value_bytes` to the size of the sample and
+// `*is_null` to whether it is null; both pointers may be NULL. If the shape is fixed, a null has
+// zeros as values. Otherwise, it has no values.
 //
-// Cost: as for `tensilo_cursor_read`. If only the sample is decoded, it is decoded directly into
-// `out`; otherwise it is copied.
+// Cost: the same as for `tensilo_cursor_read`. If only the sample is decoded, it is decoded
+// directly into `out`. Otherwise, it is copied.
 tensilo_status tensilo_cursor_read_into(struct tensilo_cursor *cursor,
                                         uint64_t index,
                                         uint8_t *out,
@@ -968,13 +980,13 @@ tensilo_status tensilo_cursor_read_into(struct tensilo_cursor *cursor,
                                         bool *is_null,
                                         struct tensilo_error **error);
 
-// Copies `count` samples of a fixed shape to `out`, in the order of `indices`, which may repeat.
+// Copies `count` samples of a fixed shape to `out`, in the order of `indices`. Indices may repeat.
 // `out_bytes` must be exactly `count` times the `sample_bytes` of the column. Nulls become zeros.
-// Sets `*null_count` to their number; the pointer may be NULL. To find out which samples are null,
-// use a `tensilo_buffer`.
+// Sets `*null_count` to the number of nulls; the pointer may be NULL. To find out which samples
+// are null, use a `tensilo_buffer`.
 //
 // Cost: each chunk is read and decoded at most once; raw samples are copied directly to `out`.
-// Once the cursor is warm, nothing is allocated.
+// After the first calls, nothing is allocated.
 tensilo_status tensilo_cursor_gather(struct tensilo_cursor *cursor,
                                      const uint64_t *indices,
                                      size_t count,
@@ -983,7 +995,7 @@ tensilo_status tensilo_cursor_gather(struct tensilo_cursor *cursor,
                                      size_t *null_count,
                                      struct tensilo_error **error);
 
-// Copies the samples from `start` to `end` (excluded) like `tensilo_cursor_gather`.
+// Copies the samples from `start` to `end` (exclusive), like `tensilo_cursor_gather`.
 tensilo_status tensilo_cursor_gather_range(struct tensilo_cursor *cursor,
                                            uint64_t start,
                                            uint64_t end,
@@ -992,33 +1004,34 @@ tensilo_status tensilo_cursor_gather_range(struct tensilo_cursor *cursor,
                                            size_t *null_count,
                                            struct tensilo_error **error);
 
-// Fills a buffer with `count` samples of any column, in the order of `indices`, which may repeat.
-// On failure, the buffer is empty.
+// Fills a buffer with `count` samples of any column, in the order of `indices`. Indices may
+// repeat. On failure, the buffer is empty.
 //
-// Cost: as for `tensilo_cursor_gather`; encoded values that are ragged or nested are copied once
-// more.
+// Cost: the same as for `tensilo_cursor_gather`. Encoded values that are ragged or nested are
+// copied once more.
 tensilo_status tensilo_cursor_fill_buffer(struct tensilo_cursor *cursor,
                                           const uint64_t *indices,
                                           size_t count,
                                           struct tensilo_buffer *buffer,
                                           struct tensilo_error **error);
 
-// Fills a buffer with the samples from `start` to `end` (excluded). On failure, the buffer is
+// Fills a buffer with the samples from `start` to `end` (exclusive). On failure, the buffer is
 // empty.
 //
-// Cost: each chunk is decoded once, directly into the buffer if the range covers it.
+// Cost: each chunk is decoded once. If the range covers the whole chunk, it is decoded directly
+// into the buffer.
 tensilo_status tensilo_cursor_fill_buffer_range(struct tensilo_cursor *cursor,
                                                 uint64_t start,
                                                 uint64_t end,
                                                 struct tensilo_buffer *buffer,
                                                 struct tensilo_error **error);
 
-// Opens a dataset: the newest version of a folder with a manifest; a folder of `*.tsl` files, in
-// the order of their names; or one file. `path` may be an address, such as `s3://bucket/train`, if
-// the library has the feature `object`. `options` may be NULL. Close it with
-// `tensilo_dataset_close`.
+// Opens a dataset: a folder with a manifest, a folder of `*.tsl` files in the order of their
+// names, or a single file. With a manifest, the default is the newest version. `path` may be an
+// address, such as `s3://bucket/train`, if the library has the feature `object`. `options` may be
+// NULL. Close the dataset with `tensilo_dataset_close`.
 //
-// Cost: reads one manifest file; without a manifest, opens all files.
+// Cost: reads one manifest file. Without a manifest, opens all files.
 tensilo_status tensilo_dataset_open(const char *path,
                                     const struct tensilo_dataset_options *options,
                                     struct tensilo_dataset **dataset,
@@ -1027,8 +1040,8 @@ tensilo_status tensilo_dataset_open(const char *path,
 // Closes a dataset and sets the pointer to NULL. Does nothing if `dataset` or `*dataset` is NULL.
 void tensilo_dataset_close(struct tensilo_dataset **dataset);
 
-// Returns the columns and the metadata of a dataset, which live as long as the dataset; NULL for
-// NULL.
+// Returns the schema of a dataset: its columns and its metadata. The schema lives as long as the
+// dataset. Returns NULL for NULL.
 const struct tensilo_schema *tensilo_dataset_schema(const struct tensilo_dataset *dataset);
 
 // Fills `info` with facts about a dataset.
@@ -1052,26 +1065,26 @@ tensilo_status tensilo_loader_get_info(const struct tensilo_loader *loader,
                                        struct tensilo_loader_info *info,
                                        struct tensilo_error **error);
 
-// Starts an epoch, counted from 0, and threads that read ahead. Close the iterator with
-// `tensilo_batches_close`.
+// Starts epoch number `epoch`, counted from 0, and threads that read ahead. Close the iterator
+// with `tensilo_batches_close`.
 tensilo_status tensilo_loader_begin(const struct tensilo_loader *loader,
                                     uint64_t epoch,
                                     struct tensilo_batches **batches,
                                     struct tensilo_error **error);
 
-// Continues from a state to the end of its epoch, and starts threads that read ahead. The batch
-// size and the number of ranks may differ from the job that saved the state. Close the iterator
-// with `tensilo_batches_close`.
+// Continues from a state to the end of its epoch, and starts threads that read ahead. The job that
+// saved the state may have had a different batch size and number of ranks. Close the iterator with
+// `tensilo_batches_close`.
 //
 // Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to a different dataset, or if
-// the options of the loader set a different order, seed or last_batch.
+// the options of the loader set a different order, seed or `last_batch`.
 tensilo_status tensilo_loader_resume(const struct tensilo_loader *loader,
                                      const uint8_t *state,
                                      size_t state_bytes,
                                      struct tensilo_batches **batches,
                                      struct tensilo_error **error);
 
-// Writes the state at the start of an epoch to `state`, which has `TENSILO_STATE_BYTES` bytes.
+// Writes the state at the start of an epoch to `state`, which is `TENSILO_STATE_BYTES` bytes long.
 tensilo_status tensilo_loader_get_state(const struct tensilo_loader *loader,
                                         uint64_t epoch,
                                         uint8_t *state,
@@ -1086,10 +1099,10 @@ tensilo_status tensilo_sample_reader_new(const struct tensilo_dataset *dataset,
                                          struct tensilo_sample_reader **reader,
                                          struct tensilo_error **error);
 
-// Reads `count` samples in the order of `indices`, which may repeat. Close the batch with
+// Reads `count` samples in the order of `indices`. Indices may repeat. Close the batch with
 // `tensilo_batch_close`.
 //
-// Cost: a gather, into memory that is reused after the batch is closed.
+// Cost: reads each sample into memory that is reused after the batch is closed.
 tensilo_status tensilo_sample_reader_take(struct tensilo_sample_reader *reader,
                                           const uint64_t *indices,
                                           size_t count,
@@ -1101,10 +1114,11 @@ tensilo_status tensilo_sample_reader_take(struct tensilo_sample_reader *reader,
 void tensilo_sample_reader_close(struct tensilo_sample_reader **reader);
 
 // Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
-// library has the feature `object`. `options` may be NULL. Close it with `tensilo_reader_close`.
+// library has the feature `object`. `options` may be NULL. Close the reader with
+// `tensilo_reader_close`.
 //
-// Cost: a few reads, and memory for the schema and the index of columns, however many samples the
-// file has.
+// Cost: a few reads, and memory for the schema and for facts about each column, no matter how many
+// samples the file has.
 tensilo_status tensilo_reader_open(const char *path,
                                    const struct tensilo_open_options *options,
                                    struct tensilo_reader **reader,
@@ -1113,7 +1127,8 @@ tensilo_status tensilo_reader_open(const char *path,
 // Closes a reader and sets the pointer to NULL. Does nothing if `reader` or `*reader` is NULL.
 void tensilo_reader_close(struct tensilo_reader **reader);
 
-// Returns the columns and the metadata of a file, which live as long as the reader; NULL for NULL.
+// Returns the schema of a file: its columns and its metadata. The schema lives as long as the
+// reader. Returns NULL for NULL.
 const struct tensilo_schema *tensilo_reader_schema(const struct tensilo_reader *reader);
 
 // Fills `info` with facts about a file.
@@ -1141,8 +1156,8 @@ tensilo_status tensilo_buffer_get_lists(const struct tensilo_buffer *buffer,
                                         struct tensilo_lists *lists,
                                         struct tensilo_error **error);
 
-// Returns the name of a type, such as `bf16`; NULL if there is no such type. The string is never
-// freed.
+// Returns the name of a type, such as `bf16`, or NULL if there is no such type. The string is
+// static: do not free it.
 const char *tensilo_dtype_name(tensilo_dtype dtype);
 
 // Returns the size of one element in bytes: 1 for bytes and text, 0 if there is no such type.
@@ -1157,8 +1172,8 @@ tensilo_status tensilo_schema_get_column(const struct tensilo_schema *schema,
                                          struct tensilo_column_info *info,
                                          struct tensilo_error **error);
 
-// Sets `*index` to the number of the column with this name. If there is none, the error names the
-// most similar column.
+// Sets `*index` to the number of the column with this name. If there is no such column, the error
+// names the most similar one.
 tensilo_status tensilo_schema_find_column(const struct tensilo_schema *schema,
                                           const char *name,
                                           size_t *index,
@@ -1170,19 +1185,18 @@ size_t tensilo_schema_metadata_count(const struct tensilo_schema *schema,
                                      size_t column);
 
 // Fills `metadata` with metadata entry number `index` of a column, or of the file or dataset if
-// `column` is `TENSILO_NO_COLUMN`. Entries are in the order of their keys, and live as long as the
-// schema.
+// `column` is `TENSILO_NO_COLUMN`. Entries are sorted by key, and live as long as the schema.
 tensilo_status tensilo_schema_get_metadata(const struct tensilo_schema *schema,
                                            size_t column,
                                            size_t index,
                                            struct tensilo_metadata *metadata,
                                            struct tensilo_error **error);
 
-// Checks every byte of a file, which may be an object as in `tensilo_reader_open`. Damage is not
-// an error; `*report` lists it. `options` may be NULL. Close the report with
+// Checks every byte of a file. As in `tensilo_reader_open`, the file may be an object. Damage is
+// not an error; `*report` lists it. `options` may be NULL. Close the report with
 // `tensilo_report_close`.
 //
-// Cost: reads the file, plus a few hundred bytes for each chunk.
+// Cost: one pass over the file, and 40 bytes of memory for each chunk.
 tensilo_status tensilo_verify(const char *path,
                               const struct tensilo_verify_options *options,
                               struct tensilo_report **report,
@@ -1196,10 +1210,10 @@ tensilo_status tensilo_report_get_info(const struct tensilo_report *report,
                                        struct tensilo_report_info *info,
                                        struct tensilo_error **error);
 
-// Fills `damage` with finding number `index`, counted from 0, in the order of the file.
-tensilo_status tensilo_report_get_damage(const struct tensilo_report *report,
+// Fills `finding` with finding number `index`, counted from 0, in the order of the file.
+tensilo_status tensilo_report_get_finding(const struct tensilo_report *report,
                                          size_t index,
-                                         struct tensilo_damage *damage,
+                                         struct tensilo_finding *damage,
                                          struct tensilo_error **error);
 
 #ifdef __cplusplus

@@ -1,9 +1,9 @@
-//! Samples through the Arrow C data interface.
+//! Exports of samples through the Arrow C data interface.
 //!
 //! The structs follow Arrow's specification, and the header declares them as Arrow does. The C
-//! functions check their arguments and leave the rest to `export`. With the feature `arrow`, that
-//! module makes arrays that share the values of a buffer or a batch and keep their owner alive.
-//! Without it, every export fails with `TENSILO_NOT_BUILT`.
+//! functions check their arguments and then call the module `export`. With the feature `arrow`,
+//! this module creates arrays that share the values of a buffer or a batch and keep their owner
+//! alive. Without the feature, every export fails with `TENSILO_NOT_BUILT`.
 
 use crate::batch::tensilo_batch;
 use crate::boundary::call::{call, check_slot, shared, texts};
@@ -12,7 +12,8 @@ use crate::reader::tensilo_reader;
 use crate::samples::tensilo_buffer;
 use std::ffi::{c_char, c_int, c_void};
 
-/// The type of an array, as Arrow's specification defines it. The header has its C declaration.
+/// The type of an array, as Arrow's specification defines it. The header contains the C
+/// declaration.
 #[repr(C)]
 pub struct ArrowSchema {
     format: *const c_char,
@@ -51,13 +52,14 @@ pub struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-/// Exports the samples of a buffer as an array with its type. Call `release` of both exactly once.
+/// Exports the samples of a buffer as an Arrow array and its type. Call the `release` function of
+/// both exactly once.
 ///
-/// The values are shared, not copied, unless Arrow uses a different layout (bool, bf16). The array
-/// stays valid if the buffer is filled again or closed. Numbers become primitive arrays. Tensors
-/// become nested lists, with lists of a fixed size for fixed extents. Text and bytes become large
-/// strings and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times that
-/// were imported from Arrow get their Arrow type back.
+/// The values are shared, not copied, unless Arrow uses a different layout, as for bool and bf16.
+/// The array stays valid if the buffer is filled again or closed. Numbers become primitive arrays.
+/// Tensors become nested lists; fixed extents become lists of a fixed size. Text and bytes become
+/// large strings and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times
+/// that were imported from Arrow get their Arrow type back.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_export_arrow(
     buffer: *const tensilo_buffer,
@@ -75,8 +77,8 @@ pub unsafe extern "C" fn tensilo_buffer_export_arrow(
     }
 }
 
-/// Exports a batch as an array of structs with its type, one field for each column. The array
-/// shares values like `tensilo_buffer_export_arrow`, and stays valid if the batch is closed.
+/// Exports a batch as an Arrow array of structs and its type, with one field for each column. The
+/// array shares values as in `tensilo_buffer_export_arrow`. It stays valid if the batch is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_export_arrow(
     batch: *const tensilo_batch,
@@ -94,10 +96,10 @@ pub unsafe extern "C" fn tensilo_batch_export_arrow(
     }
 }
 
-/// Exports a whole file as a stream of arrays of structs, with the Arrow types of its source.
-/// `columns` has the names of `column_count` columns, or is NULL for all. An array has at most
-/// `batch_samples` samples; 0 selects the default. The stream keeps the file open. Call its
-/// `release` exactly once.
+/// Exports a whole file as a stream of Arrow arrays of structs, with the Arrow types of the source
+/// that the file was converted from. `columns` has the names of `column_count` columns, or is NULL
+/// for all columns. An array has at most `batch_samples` samples; 0 selects the default. The stream
+/// keeps the file open. Call its `release` function exactly once.
 ///
 /// Cost: each chunk is decoded once and copied once.
 #[unsafe(no_mangle)]
@@ -121,7 +123,7 @@ pub unsafe extern "C" fn tensilo_reader_export_stream(
     }
 }
 
-/// Arrays of buffers and batches, and streams of files.
+/// Exports buffers and batches as arrays, and files as streams.
 #[cfg(feature = "arrow")]
 mod export {
     use super::{ArrowArray, ArrowArrayStream, ArrowSchema};
@@ -146,11 +148,11 @@ mod export {
     /// The owner of the values that an array shares.
     #[derive(Clone)]
     enum SampleOwner {
-        Buffer(#[expect(dead_code, reason = "it is only kept")] Arc<ColumnBuffer>),
-        Batch(#[expect(dead_code, reason = "it is only kept")] Arc<Batch>),
+        Buffer(#[expect(dead_code, reason = "only keeps the values alive")] Arc<ColumnBuffer>),
+        Batch(#[expect(dead_code, reason = "only keeps the values alive")] Arc<Batch>),
     }
 
-    /// Returns samples as Arrow data, see [`ArrowSamples`]. `owner` owns the values of `slices`.
+    /// Returns samples as Arrow data; see [`ArrowSamples`]. `owner` owns the values of `slices`.
     fn arrow_data(
         schema: &ColumnSchema,
         slices: &SampleSlices<'_>,
@@ -191,7 +193,8 @@ mod export {
     unsafe fn export(field: &Field, data: &ArrayData, schema: *mut ArrowSchema, array: *mut ArrowArray) -> Result<()> {
         let exported = FFI_ArrowSchema::try_from(field).map_err(|error| refused(&error))?;
         let data = FFI_ArrowArray::new(data);
-        // SAFETY: the caller's promise. Both sides define the structs by Arrow's specification.
+        // SAFETY: the caller promises this. Both sides define the structs as in Arrow's
+        // specification.
         unsafe {
             schema.cast::<FFI_ArrowSchema>().write(exported);
             array.cast::<FFI_ArrowArray>().write(data);
@@ -224,13 +227,13 @@ mod export {
         let batch = batch.batch();
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
         for column in batch.columns() {
-            let of = column.schema().ok_or_else(|| tensilo_error::internal("a batch column without a schema"))?;
+            let of = column.schema().ok_or_else(|| tensilo_error::internal("a column of a batch has no schema"))?;
             let owner = SampleOwner::Batch(batch.clone());
             let (field, data) = arrow_data(of, &slices(column), owner)?;
             fields.push(field);
             arrays.push(make_array(data));
         }
-        let options = RecordBatchOptions::new().with_row_count(Some(batch.samples().len()));
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.indices().len()));
         let columns = Arc::new(Schema::new(Fields::from(fields)));
         let made = RecordBatch::try_new_with_options(columns, arrays, &options).map_err(|error| refused(&error))?;
         let structs = StructArray::from(made);
@@ -255,7 +258,8 @@ mod export {
             batches = batches.with_batch_samples(batch_samples);
         }
         let made = FFI_ArrowArrayStream::new(Box::new(batches));
-        // SAFETY: the caller's promise. Both sides define the struct by Arrow's specification.
+        // SAFETY: the caller promises this. Both sides define the struct as in Arrow's
+        // specification.
         unsafe { stream.cast::<FFI_ArrowArrayStream>().write(made) };
         Ok(())
     }
@@ -271,7 +275,7 @@ mod export {
     use crate::samples::tensilo_buffer;
 
     fn refused() -> Result<()> {
-        Err(tensilo_error::not_built("arrow", "an export to Arrow"))
+        Err(tensilo_error::not_built("arrow", "exporting to Arrow"))
     }
 
     pub(super) unsafe fn buffer(_: &tensilo_buffer, _: *mut ArrowSchema, _: *mut ArrowArray) -> Result<()> {

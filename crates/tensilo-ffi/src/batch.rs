@@ -1,8 +1,8 @@
 //! Batches: the samples of one step, column by column, and the iterator that delivers them.
 //!
-//! A [`tensilo_batch`] is independent of all other handles: exported arrays share its memory, and
-//! batches of one loader share their schema. A [`tensilo_batches`] iterates over one epoch in
-//! order, while threads read ahead. From its state after any batch, a loader can resume.
+//! A [`tensilo_batch`] is independent of all other handles. Exported arrays share its memory, and
+//! the batches of one loader share their schema. A [`tensilo_batches`] iterates over one epoch in
+//! order while threads read ahead. A loader can resume from its state after any batch.
 
 use crate::boundary::call::{HandleSlot, call, close, exclusive, fill, memory, shared, text, write};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -16,10 +16,10 @@ use std::time::Duration;
 use tensilo::{ColumnSchema, DType, Error, Schema};
 use tensilo_data::{Batch, BatchColumn, BatchIterator, State};
 
-/// The samples of one step of one rank, column by column. A batch stays valid if all other handles
-/// are closed.
+/// The samples of one step of one rank, column by column. A batch stays valid even if all other
+/// handles are closed.
 ///
-/// Threads: any number may read a batch at the same time, but not while one closes it.
+/// Threads: any number may read a batch at the same time, but not while it is being closed.
 pub struct tensilo_batch {
     /// Shared with exported arrays.
     batch: Arc<Batch>,
@@ -42,8 +42,8 @@ pub struct tensilo_batch_info {
     /// The number of columns.
     pub column_count: usize,
     /// The indices of the samples in the dataset, in the order of the batch.
-    pub samples: *const u64,
-    /// The positions in the batch of samples that replace damaged ones.
+    pub indices: *const u64,
+    /// The positions within the batch at which a sample replaces a damaged one.
     pub substituted: *const usize,
     /// The number of samples that replace damaged ones.
     pub substituted_count: usize,
@@ -52,7 +52,7 @@ pub struct tensilo_batch_info {
 // SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_batch_info {}
 
-/// The columns that a loader delivers, known once its first batch exists.
+/// The columns that a loader delivers. They are known once its first batch exists.
 #[derive(Default)]
 pub(crate) struct BatchSchema(Option<Arc<tensilo_schema>>);
 
@@ -104,8 +104,8 @@ pub(crate) fn slices(column: &BatchColumn) -> SampleSlices<'_> {
     }
 }
 
-/// Closes a batch and sets the pointer to NULL. The loader then reuses its memory. Does nothing if
-/// `batch` or `*batch` is NULL.
+/// Closes a batch and sets the pointer to NULL. The loader then reuses the memory of the batch.
+/// Does nothing if `batch` or `*batch` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_close(batch: *mut *mut tensilo_batch) {
     // SAFETY: the caller upholds the rules in `tensilo.h`.
@@ -127,9 +127,9 @@ pub unsafe extern "C" fn tensilo_batch_get_info(
                 struct_size: 0,
                 epoch: batch.epoch(),
                 position: batch.position(),
-                sample_count: batch.samples().len(),
+                sample_count: batch.indices().len(),
                 column_count: batch.columns().len(),
-                samples: batch.samples().as_ptr(),
+                indices: batch.indices().as_ptr(),
                 substituted: batch.substituted().as_ptr(),
                 substituted_count: batch.substituted().len(),
             };
@@ -138,8 +138,8 @@ pub unsafe extern "C" fn tensilo_batch_get_info(
     }
 }
 
-/// Returns the delivered columns, after casts and paddings. They live as long as the batch. Returns
-/// NULL for NULL.
+/// Returns the schema of the delivered columns, after casts and paddings. It lives as long as the
+/// batch. Returns NULL for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_schema(batch: *const tensilo_batch) -> *const tensilo_schema {
     // SAFETY: NULL or a batch, by the rules in `tensilo.h`.
@@ -210,7 +210,7 @@ pub const TENSILO_STATE_BYTES: usize = 96;
 
 const _: () = assert!(TENSILO_STATE_BYTES == State::BYTES, "the header states the length of a state");
 
-/// What an iterator has done so far, and where its time went. Times are in nanoseconds.
+/// The work that an iterator has done so far, and where its time went. Times are in nanoseconds.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_metrics {
@@ -228,7 +228,7 @@ pub struct tensilo_metrics {
     pub substitutes: u64,
     /// The time since the iterator was created.
     pub elapsed_ns: u64,
-    /// The time that the caller waited for batches, except the first one.
+    /// The time that the caller waited for batches, not counting the first one.
     pub waited_ns: u64,
     /// The time from the first request to the first batch.
     pub first_batch_ns: u64,
@@ -238,8 +238,8 @@ pub struct tensilo_metrics {
     pub fetching_ns: u64,
     /// The time spent decoding, summed over all threads.
     pub decoding_ns: u64,
-    /// Advice in one sentence: whether the loop waits for data, and what to do. It lives until the
-    /// next call with this iterator.
+    /// One sentence of advice: whether the loop waits for data, and what to do about it. It lives
+    /// until the next call with this iterator.
     pub verdict: *const c_char,
 }
 
@@ -263,9 +263,9 @@ pub(crate) fn copy_state(state: &State, out: &mut [u8]) -> Result<()> {
     Ok(())
 }
 
-/// Waits for the next batch and takes it. At the end, `*batch` is NULL. Close the batch with
-/// `tensilo_batch_close`. If a batch cannot be read, the call returns its error, and the next call
-/// continues with the batch after it.
+/// Waits for the next batch and takes it. At the end of the epoch, `*batch` is NULL. Close the
+/// batch with `tensilo_batch_close`. If a batch cannot be read, the call returns its error, and the
+/// next call continues with the batch after it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_next(
     batches: *mut tensilo_batches,
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn tensilo_batches_next(
 }
 
 /// Waits until the next batch is ready, for at most `timeout_ms` milliseconds. Sets `*is_ready` to
-/// whether `tensilo_batches_next` would return at once, which is also true at the end.
+/// whether `tensilo_batches_next` would return at once, which it also does at the end of the epoch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_wait(
     batches: *const tensilo_batches,
@@ -303,8 +303,8 @@ pub unsafe extern "C" fn tensilo_batches_wait(
     }
 }
 
-/// Writes the state after the batches taken so far to `state`, which has `TENSILO_STATE_BYTES`
-/// bytes. `tensilo_loader_resume` continues from it. Cost: a few nanoseconds.
+/// Writes the state after the batches taken so far to `state`, which is `TENSILO_STATE_BYTES` bytes
+/// long. `tensilo_loader_resume` continues from it. Cost: a few nanoseconds.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_get_state(
     batches: *const tensilo_batches,
@@ -321,7 +321,7 @@ pub unsafe extern "C" fn tensilo_batches_get_state(
     }
 }
 
-/// Fills `metrics` with what the iterator has done so far.
+/// Fills `metrics` with the totals since the iterator was created.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_get_metrics(
     batches: *mut tensilo_batches,
@@ -355,8 +355,8 @@ pub unsafe extern "C" fn tensilo_batches_get_metrics(
     }
 }
 
-/// Closes an iterator, ends its threads, and sets the pointer to NULL. Taken batches stay valid.
-/// Does nothing if `batches` or `*batches` is NULL.
+/// Closes an iterator, ends its threads, and sets the pointer to NULL. Batches that were taken stay
+/// valid. Does nothing if `batches` or `*batches` is NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_close(batches: *mut *mut tensilo_batches) {
     // SAFETY: the caller upholds the rules in `tensilo.h`.

@@ -1,8 +1,8 @@
-//! Samples of one column of a file: one at a time, any, or a range.
+//! Reads samples of one column of a file: a single sample, a list of samples, or a range.
 //!
 //! A [`tensilo_cursor`] owns the memory for decoding, and caches the last decoded chunk. Samples of
-//! a fixed shape go to the caller's memory, whose length is checked before a byte is read. Other
-//! samples are read one by one, or fill a [`tensilo_buffer`].
+//! a fixed shape are read into the caller's memory, after its length has been checked. Other
+//! samples are read one by one, or into a [`tensilo_buffer`].
 
 use crate::boundary::call::{HandleSlot, array, call, close, exclusive, fill, memory, shared, text, write_if};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -17,8 +17,9 @@ use tensilo::{ColumnSchema, Cursor, limits};
 /// A cursor reads samples of one column of a file. It owns the memory for decoding, and caches the
 /// last decoded chunk, so reading all samples of a chunk one after another decodes it once.
 ///
-/// Samples are read as stored elements, whatever these represent: 150 for the decimal 1.50, a count
-/// for a timestamp. The metadata entry `arrow.type` of a column names the type and the unit.
+/// Samples are returned as stored elements, whatever these represent: the decimal 1.50 is 150, and
+/// a timestamp is a number of time units. The metadata entry `arrow.type` of a column names the
+/// type and the unit.
 ///
 /// Threads: one at a time; give each thread its own cursor. A cursor keeps the file open.
 pub struct tensilo_cursor {
@@ -26,11 +27,11 @@ pub struct tensilo_cursor {
     schema: Arc<ColumnSchema>,
     /// The extents of the last sample read.
     extents: [u32; limits::RANK],
-    /// The indices of a range, in memory that is reused.
+    /// The indices of a range. The memory is reused.
     indices: Vec<u64>,
 }
 
-/// One sample of a column without lists, in memory of the library.
+/// One sample of a column without lists, in memory that belongs to the library.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_sample {
@@ -44,8 +45,8 @@ pub struct tensilo_sample {
     pub extents: *const u32,
     /// The number of dimensions.
     pub rank: usize,
-    /// Whether the sample is null. A null has zeros for values if the shape is fixed, otherwise
-    /// none.
+    /// Whether the sample is null. If the shape is fixed, a null has zeros as values. Otherwise, it
+    /// has no values.
     pub is_null: bool,
 }
 
@@ -53,11 +54,13 @@ pub struct tensilo_sample {
 unsafe impl Output for tensilo_sample {}
 
 impl tensilo_cursor {
-    /// Sets `indices` to a range of samples. Fails if they do not occupy exactly `out_bytes` bytes.
+    /// Sets `indices` to a range of samples. Fails if the samples do not take exactly `out_bytes`
+    /// bytes.
     fn set_range(&mut self, start: u64, end: u64, out_bytes: usize) -> Result<()> {
         let all = self.cursor.column().sample_count();
         if start > end || end > all {
-            let message = format!("samples {start}..{end} do not exist: the column has {all} samples, counted from 0");
+            let message =
+                format!("samples {start}..{end} are out of range: the column has {all} samples, counted from 0");
             return Err(tensilo_error::bad_argument(message));
         }
         let sample_bytes = sample_bytes(&self.schema).ok_or_else(ragged_error)?;
@@ -86,7 +89,7 @@ fn nested_error() -> Box<tensilo_error> {
 
 /// Opens a cursor for the column with this name. Close it with `tensilo_cursor_close`.
 ///
-/// Cost: linear in the number of columns; keep the cursor.
+/// Cost: linear in the number of columns, so keep the cursor.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_open(
     reader: *const tensilo_reader,
@@ -116,8 +119,8 @@ pub unsafe extern "C" fn tensilo_cursor_close(cursor: *mut *mut tensilo_cursor) 
 /// Reads sample number `index`, counted from 0, of a column without lists. The pointers of `sample`
 /// live until the next call with this cursor.
 ///
-/// Cost: if the sample is in the cached chunk, a bounds check. Otherwise its chunk is read, and
-/// verified on first touch; if the encoding allows it, only the sample is decoded. A raw sample of
+/// Cost: a bounds check if the sample is in the cached chunk. Otherwise, the chunk is read, and
+/// verified on first touch. If the encoding allows it, only the sample is decoded. A raw sample of
 /// a mapped file is not copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_read(
@@ -149,13 +152,13 @@ pub unsafe extern "C" fn tensilo_cursor_read(
     }
 }
 
-/// Reads sample number `index` of a column without lists into `out`, which has `out_bytes` bytes.
-/// Fails if the sample does not fit. Sets `*value_bytes` to the number of bytes and `*is_null` to
-/// whether the sample is null; both pointers may be NULL. A null has zeros for values if the shape
-/// is fixed, otherwise none.
+/// Reads sample number `index` of a column without lists into `out`, which is `out_bytes` bytes
+/// long. Fails if the sample does not fit. Sets `*value_bytes` to the size of the sample and
+/// `*is_null` to whether it is null; both pointers may be NULL. If the shape is fixed, a null has
+/// zeros as values. Otherwise, it has no values.
 ///
-/// Cost: as for `tensilo_cursor_read`. If only the sample is decoded, it is decoded directly into
-/// `out`; otherwise it is copied.
+/// Cost: the same as for `tensilo_cursor_read`. If only the sample is decoded, it is decoded
+/// directly into `out`. Otherwise, it is copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_read_into(
     cursor: *mut tensilo_cursor,
@@ -181,13 +184,13 @@ pub unsafe extern "C" fn tensilo_cursor_read_into(
     }
 }
 
-/// Copies `count` samples of a fixed shape to `out`, in the order of `indices`, which may repeat.
+/// Copies `count` samples of a fixed shape to `out`, in the order of `indices`. Indices may repeat.
 /// `out_bytes` must be exactly `count` times the `sample_bytes` of the column. Nulls become zeros.
-/// Sets `*null_count` to their number; the pointer may be NULL. To find out which samples are null,
-/// use a `tensilo_buffer`.
+/// Sets `*null_count` to the number of nulls; the pointer may be NULL. To find out which samples
+/// are null, use a `tensilo_buffer`.
 ///
 /// Cost: each chunk is read and decoded at most once; raw samples are copied directly to `out`.
-/// Once the cursor is warm, nothing is allocated.
+/// After the first calls, nothing is allocated.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_gather(
     cursor: *mut tensilo_cursor,
@@ -211,7 +214,7 @@ pub unsafe extern "C" fn tensilo_cursor_gather(
     }
 }
 
-/// Copies the samples from `start` to `end` (excluded) like `tensilo_cursor_gather`.
+/// Copies the samples from `start` to `end` (exclusive), like `tensilo_cursor_gather`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_gather_range(
     cursor: *mut tensilo_cursor,
@@ -233,11 +236,11 @@ pub unsafe extern "C" fn tensilo_cursor_gather_range(
     }
 }
 
-/// Fills a buffer with `count` samples of any column, in the order of `indices`, which may repeat.
-/// On failure, the buffer is empty.
+/// Fills a buffer with `count` samples of any column, in the order of `indices`. Indices may
+/// repeat. On failure, the buffer is empty.
 ///
-/// Cost: as for `tensilo_cursor_gather`; encoded values that are ragged or nested are copied once
-/// more.
+/// Cost: the same as for `tensilo_cursor_gather`. Encoded values that are ragged or nested are
+/// copied once more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_fill_buffer(
     cursor: *mut tensilo_cursor,
@@ -256,10 +259,11 @@ pub unsafe extern "C" fn tensilo_cursor_fill_buffer(
     }
 }
 
-/// Fills a buffer with the samples from `start` to `end` (excluded). On failure, the buffer is
+/// Fills a buffer with the samples from `start` to `end` (exclusive). On failure, the buffer is
 /// empty.
 ///
-/// Cost: each chunk is decoded once, directly into the buffer if the range covers it.
+/// Cost: each chunk is decoded once. If the range covers the whole chunk, it is decoded directly
+/// into the buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_fill_buffer_range(
     cursor: *mut tensilo_cursor,

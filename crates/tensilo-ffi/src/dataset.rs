@@ -1,4 +1,4 @@
-//! Datasets of one or many files, which are read as one sequence of samples.
+//! Datasets of one or more files, which are read as one sequence of samples.
 //!
 //! A dataset is opened once, and then used to create loaders and sample readers, which may outlive
 //! it. Requesting an I/O method that this build lacks fails with an error that names the cargo
@@ -17,8 +17,8 @@ use tensilo_data::{Dataset, DatasetOptions, Io, View};
 
 /// An open dataset: files that are read as one sequence of samples.
 ///
-/// Threads: any number may use a dataset at the same time, but not while one closes it. A dataset
-/// may be closed before its loaders.
+/// Threads: any number may use a dataset at the same time, but not while it is being closed. A
+/// dataset may be closed before its loaders.
 pub struct tensilo_dataset {
     dataset: Dataset,
     view: View,
@@ -31,15 +31,15 @@ pub struct tensilo_dataset {
 pub struct tensilo_dataset_options {
     /// `sizeof(tensilo_dataset_options)`, set by the caller.
     pub struct_size: usize,
-    /// The version to open, if `has_version` is 1; otherwise the newest one.
+    /// The version to open, if `has_version` is 1. Otherwise, the newest version is opened.
     pub version: u64,
     /// Whether `version` is set: 0 or 1.
     pub has_version: u32,
     /// The I/O method.
     pub io: tensilo_io,
-    /// The maximum number of open files; 0 means half of the process's limit, but at most 256, and
-    /// 4,096 for objects of a store. Raise it for datasets of many files that are read in a
-    /// shuffled order.
+    /// The maximum number of open files. 0 means 4,096 for objects of a store. For files, 0 means
+    /// half of the process's limit, but at most 256. Raise it for datasets of many files that are
+    /// read in a shuffled order.
     pub max_open_files: usize,
 }
 
@@ -58,8 +58,8 @@ pub struct tensilo_dataset_info {
     pub sample_count: u64,
     /// The version; 0 without a manifest.
     pub version: u64,
-    /// The id, which all versions of a dataset share; without a manifest, it is derived from the
-    /// files.
+    /// The id, which all versions of a dataset share. Without a manifest, the id is derived from
+    /// the files.
     pub dataset_id: [u8; 16],
     /// The I/O method.
     pub io: tensilo_io,
@@ -104,7 +104,7 @@ fn mmap(options: DatasetOptions) -> Result<DatasetOptions> {
 
 #[cfg(not(feature = "mmap"))]
 fn mmap(_: DatasetOptions) -> Result<DatasetOptions> {
-    Err(tensilo_error::not_built("mmap", "a memory map"))
+    Err(tensilo_error::not_built("mmap", "mapping a file into memory"))
 }
 
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
@@ -127,12 +127,12 @@ fn io(dataset: &Dataset) -> tensilo_io {
     }
 }
 
-/// Opens a dataset: the newest version of a folder with a manifest; a folder of `*.tsl` files, in
-/// the order of their names; or one file. `path` may be an address, such as `s3://bucket/train`, if
-/// the library has the feature `object`. `options` may be NULL. Close it with
-/// `tensilo_dataset_close`.
+/// Opens a dataset: a folder with a manifest, a folder of `*.tsl` files in the order of their
+/// names, or a single file. With a manifest, the default is the newest version. `path` may be an
+/// address, such as `s3://bucket/train`, if the library has the feature `object`. `options` may be
+/// NULL. Close the dataset with `tensilo_dataset_close`.
 ///
-/// Cost: reads one manifest file; without a manifest, opens all files.
+/// Cost: reads one manifest file. Without a manifest, opens all files.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_dataset_open(
     path: *const c_char,
@@ -160,8 +160,8 @@ pub unsafe extern "C" fn tensilo_dataset_close(dataset: *mut *mut tensilo_datase
     unsafe { close(dataset) }
 }
 
-/// Returns the columns and the metadata of a dataset, which live as long as the dataset; NULL for
-/// NULL.
+/// Returns the schema of a dataset: its columns and its metadata. The schema lives as long as the
+/// dataset. Returns NULL for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_dataset_schema(dataset: *const tensilo_dataset) -> *const tensilo_schema {
     // SAFETY: NULL or a dataset, by the rules in `tensilo.h`.

@@ -1,8 +1,9 @@
 //! The caller's memory for the values of batches, such as pinned memory for a device.
 //!
 //! Threads of a loader call the two functions of a [`tensilo_allocator`]. Allocated memory is owned
-//! by a value that releases it when dropped, after the batch and all arrays exported from it are
-//! gone. Null pointers are refused; misaligned memory is refused and released at once.
+//! by a value that releases it when it is dropped, after the batch and all arrays exported from it
+//! are gone. If the allocator returns a null pointer or misaligned memory, the batch fails;
+//! misaligned memory is released at once.
 
 use crate::boundary::call::options as read_options;
 use crate::boundary::error::{Result, tensilo_error};
@@ -20,7 +21,8 @@ use tensilo_data::{BatchAllocator, BatchMemory, DataError};
 pub struct tensilo_allocator {
     /// `sizeof(tensilo_allocator)`, set by the caller.
     pub struct_size: usize,
-    /// Returns `byte_count` bytes of any content, aligned to at least 8 bytes, or NULL on failure.
+    /// Returns memory of `byte_count` bytes with any content, aligned to at least 8 bytes, or NULL
+    /// on failure.
     pub allocate: Option<unsafe extern "C" fn(user: *mut c_void, byte_count: usize) -> *mut c_void>,
     /// Releases memory that `allocate` returned, after the batch is closed and all arrays exported
     /// from it are released.
@@ -34,7 +36,7 @@ unsafe impl Output for tensilo_allocator {}
 // SAFETY: integers and pointers only.
 unsafe impl Options for tensilo_allocator {}
 
-/// The caller's functions, both present.
+/// The caller's functions. Both are present.
 #[derive(Clone, Copy)]
 pub(crate) struct CallerAllocator {
     allocate: unsafe extern "C" fn(*mut c_void, usize) -> *mut c_void,
@@ -73,11 +75,15 @@ impl BatchAllocator for CallerAllocator {
         }
         // SAFETY: the caller's function, with the arguments that the header states.
         let memory = unsafe { (self.allocate)(self.user, byte_count) };
-        let refused = |why: &str| DataError::BadArgument(format!("allocator: {why} for {byte_count} bytes"));
-        let memory: NonNull<u8> = NonNull::new(memory.cast()).ok_or_else(|| refused("allocate returned NULL"))?;
+        let refused = |why: &str| DataError::BadArgument(format!("allocator: allocate({byte_count}) returned {why}"));
+        let memory: NonNull<u8> = NonNull::new(memory.cast()).ok_or_else(|| refused("NULL"))?;
         let lent = CallerMemory { from: *self, memory, byte_count };
         // dropping `lent` releases misaligned memory
-        if memory.cast::<u64>().is_aligned() { Ok(Box::new(lent)) } else { Err(refused("memory not aligned to 8")) }
+        if memory.cast::<u64>().is_aligned() {
+            Ok(Box::new(lent))
+        } else {
+            Err(refused("memory that is not aligned to 8 bytes"))
+        }
     }
 }
 

@@ -6,17 +6,17 @@
 //! | handle | what it is |
 //! |---|---|
 //! | [`tensilo_reader`] | one open file |
-//! | [`tensilo_cursor`] | samples of one column of a file: one, a range, or any |
-//! | [`tensilo_buffer`] | library memory for samples that are ragged, nested or null |
-//! | [`tensilo_dataset`] | one or many files, read as one sequence of samples |
+//! | [`tensilo_cursor`] | reads samples of one column of a file |
+//! | [`tensilo_buffer`] | memory of the library for samples that are ragged, nested or null |
+//! | [`tensilo_dataset`] | one or more files, read as one sequence of samples |
 //! | [`tensilo_loader`], [`tensilo_batches`], [`tensilo_batch`] | batches that threads read ahead |
 //! | [`tensilo_sample_reader`] | batches of any samples of a dataset |
 //! | [`tensilo_report`] | the result of a verification |
 //! | [`tensilo_error`] | what is wrong, where, and what to do next |
 //!
-//! Every result is a status or a handle, structs carry their size so that they can grow, and no
-//! panic crosses the boundary to C. The module `boundary` enforces that for all functions; each
-//! other module has the handles of one idea.
+//! Functions that can fail return a status. Structs state their size, so that later releases can
+//! add members. No panic crosses the boundary to C. The module `boundary` enforces these rules for
+//! all functions. Each of the other modules contains a group of related handles.
 #![allow(non_camel_case_types, reason = "the header uses the same names")]
 #![allow(clippy::missing_safety_doc, reason = "the header states the rules for all functions once")]
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
@@ -48,7 +48,7 @@ pub use verify::*;
 
 use std::ffi::c_char;
 
-/// Returns the version of the library, such as `0.1.0`. The string is never freed.
+/// Returns the version of the library, such as `0.1.0`. The string is static: do not free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn tensilo_version() -> *const c_char {
     const VERSION: &str = concat!(env!("CARGO_PKG_VERSION"), "\0");

@@ -1,7 +1,8 @@
-//! Loaders of a dataset and their options: batches in the order of an epoch, or of chosen samples.
+//! Loaders and their options. They deliver batches in the order of an epoch, or batches of chosen
+//! samples.
 //!
 //! A [`tensilo_loader`] starts epochs and resumes them from a state. Threads read ahead only while
-//! one of its iterators is open, see `batch.rs`. A [`tensilo_sample_reader`] reads the samples that
+//! one of its iterators is open; see `batch.rs`. A [`tensilo_sample_reader`] reads the samples that
 //! the caller chooses, without threads. Both take the same [`tensilo_loader_options`], in which
 //! zero selects the default.
 
@@ -25,8 +26,8 @@ pub type tensilo_order = u32;
 
 /// Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
 pub const TENSILO_ORDER_DEFAULT: tensilo_order = 0;
-/// Runs of consecutive samples are shuffled, then the samples within windows of runs, so that files
-/// are read in long ranges.
+/// Runs of consecutive samples are shuffled first, then the samples within each window of runs. So
+/// files are read in long ranges.
 pub const TENSILO_ORDER_WINDOWED: tensilo_order = 1;
 /// Any sample may follow any other.
 pub const TENSILO_ORDER_SHUFFLED: tensilo_order = 2;
@@ -38,11 +39,11 @@ pub type tensilo_last_batch = u32;
 
 /// Like `TENSILO_LAST_BATCH_DROP`, or, when a loader resumes, as recorded in the state.
 pub const TENSILO_LAST_BATCH_DEFAULT: tensilo_last_batch = 0;
-/// Samples that do not fill a batch of each rank are dropped.
+/// The last samples are dropped if they do not fill a batch for each rank.
 pub const TENSILO_LAST_BATCH_DROP: tensilo_last_batch = 1;
-/// Samples from the start of the epoch are repeated.
+/// Samples from the start of the epoch are repeated to fill the last batches.
 pub const TENSILO_LAST_BATCH_PAD: tensilo_last_batch = 2;
-/// Each sample is delivered once, in smaller batches at the end.
+/// Each sample is delivered once. The last batches can be smaller.
 pub const TENSILO_LAST_BATCH_EXACT: tensilo_last_batch = 3;
 
 /// How a loader treats damaged samples.
@@ -50,7 +51,7 @@ pub type tensilo_on_damage = u32;
 
 /// The batch fails.
 pub const TENSILO_ON_DAMAGE_ERROR: tensilo_on_damage = 0;
-/// Other samples replace damaged ones, the same samples on every rank.
+/// Other samples replace damaged ones. All ranks choose the same replacements.
 pub const TENSILO_ON_DAMAGE_SUBSTITUTE: tensilo_on_damage = 1;
 
 /// A conversion of a column to another type.
@@ -59,12 +60,12 @@ pub const TENSILO_ON_DAMAGE_SUBSTITUTE: tensilo_on_damage = 1;
 pub struct tensilo_cast {
     /// The name of the column.
     pub column: *const c_char,
-    /// The new type. Floats convert to any float, rounded to nearest even if it is narrower;
-    /// integers convert to a wider integer.
+    /// The new type. Floats convert to any float type. If it is narrower, values are rounded to the
+    /// nearest, with ties to even. Integers convert to a wider integer type.
     pub dtype: tensilo_dtype,
 }
 
-/// A padding, by which samples of different shapes become one tensor.
+/// The padding of a column, which turns samples of different shapes into one tensor.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_padding {
@@ -101,13 +102,13 @@ pub struct tensilo_loader_options {
     pub last_batch: tensilo_last_batch,
     /// How damaged samples are treated.
     pub on_damage: tensilo_on_damage,
-    /// The seed of the order, if `has_seed` is 1. Otherwise the seed is 0 or, when a loader
-    /// resumes, the seed in the state.
+    /// The seed of the order, if `has_seed` is 1. Otherwise, the seed is 0 or, if a loader resumes,
+    /// the seed in the state.
     pub seed: u64,
     /// Whether `seed` is set: 0 or 1.
     pub has_seed: u32,
     /// The maximum number of threads that decode at the same time; 0 means one less than the number
-    /// of processors. Raise it if `tensilo_metrics` shows more decoding than fetching.
+    /// of processors. Raise it if `tensilo_metrics` shows more time for decoding than for fetching.
     pub decode_threads: u32,
     /// The number of batches that are fetched at the same time; 0 means the number of decode
     /// threads, and at least 4 for objects of a store. Raise it for storage with a high latency.
@@ -115,8 +116,8 @@ pub struct tensilo_loader_options {
     /// The prefetch depth: the maximum number of batches that are ready or in progress; 0 means
     /// twice the I/O depth. Raise it if the duration of steps or of reads varies a lot.
     pub prefetch: u32,
-    /// The names of `column_count` columns; NULL for all. Decimals with a scale or more than 18
-    /// digits, and intervals, are refused, because their stored elements are not their values.
+    /// The names of `column_count` columns; NULL for all. Intervals, and decimals with a scale or
+    /// with more than 18 digits, are refused, because their stored elements are not their values.
     pub columns: *const *const c_char,
     /// The number of columns.
     pub column_count: usize,
@@ -218,8 +219,8 @@ unsafe fn loader_options(given: &tensilo_loader_options, view: &View) -> Result<
 
 /// A loader delivers the batches of a rank, in an order that is the same on every machine.
 ///
-/// Threads: any number may use a loader at the same time, but not while one closes it. It has no
-/// threads of its own; `tensilo_batches` does.
+/// Threads: any number may use a loader at the same time, but not while it is being closed. It has
+/// no threads of its own; `tensilo_batches` does.
 pub struct tensilo_loader(Loader);
 
 /// Facts about a loader.
@@ -280,8 +281,8 @@ pub unsafe extern "C" fn tensilo_loader_get_info(
     }
 }
 
-/// Starts an epoch, counted from 0, and threads that read ahead. Close the iterator with
-/// `tensilo_batches_close`.
+/// Starts epoch number `epoch`, counted from 0, and threads that read ahead. Close the iterator
+/// with `tensilo_batches_close`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_begin(
     loader: *const tensilo_loader,
@@ -299,12 +300,12 @@ pub unsafe extern "C" fn tensilo_loader_begin(
     }
 }
 
-/// Continues from a state to the end of its epoch, and starts threads that read ahead. The batch
-/// size and the number of ranks may differ from the job that saved the state. Close the iterator
-/// with `tensilo_batches_close`.
+/// Continues from a state to the end of its epoch, and starts threads that read ahead. The job that
+/// saved the state may have had a different batch size and number of ranks. Close the iterator with
+/// `tensilo_batches_close`.
 ///
 /// Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to a different dataset, or if
-/// the options of the loader set a different order, seed or last_batch.
+/// the options of the loader set a different order, seed or `last_batch`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_resume(
     loader: *const tensilo_loader,
@@ -324,7 +325,7 @@ pub unsafe extern "C" fn tensilo_loader_resume(
     }
 }
 
-/// Writes the state at the start of an epoch to `state`, which has `TENSILO_STATE_BYTES` bytes.
+/// Writes the state at the start of an epoch to `state`, which is `TENSILO_STATE_BYTES` bytes long.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_get_state(
     loader: *const tensilo_loader,
@@ -373,10 +374,10 @@ pub unsafe extern "C" fn tensilo_sample_reader_new(
     }
 }
 
-/// Reads `count` samples in the order of `indices`, which may repeat. Close the batch with
+/// Reads `count` samples in the order of `indices`. Indices may repeat. Close the batch with
 /// `tensilo_batch_close`.
 ///
-/// Cost: a gather, into memory that is reused after the batch is closed.
+/// Cost: reads each sample into memory that is reused after the batch is closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_sample_reader_take(
     reader: *mut tensilo_sample_reader,

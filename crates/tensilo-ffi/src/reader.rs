@@ -1,7 +1,7 @@
 //! One open file: its I/O method, the options for opening it, and facts about it.
 //!
-//! Cursors share ownership of the file, so a [`tensilo_reader`] may be closed before them. Datasets
-//! are opened with the same [`tensilo_io`].
+//! Cursors share ownership of the file, so a [`tensilo_reader`] may be closed before its cursors.
+//! Datasets are opened with the same [`tensilo_io`] values.
 
 use crate::boundary::call::{HandleSlot, call, close, fill, options as read_options, path as read_path, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::ptr;
 use tensilo::{OpenOptions, Reader, Verification};
 
-/// The I/O method that reads files.
+/// The I/O method for reading files.
 pub type tensilo_io = u32;
 
 /// The default: positional reads (`pread`) for a file; for a dataset, io_uring if the build and the
@@ -21,21 +21,22 @@ pub const TENSILO_IO_AUTO: tensilo_io = 0;
 /// Positional reads (`pread`): safe, and suitable for network file systems.
 pub const TENSILO_IO_PREAD: tensilo_io = 1;
 /// Memory maps: no system calls and no copies. While any handle of the file is open, no process may
-/// change or truncate the bytes up to the last commit. Changed bytes are undefined behavior, and
-/// accessing a page beyond a new end kills the process (`SIGBUS`). tensilo itself does neither: it
-/// replaces files by renaming, and appends after the last commit. Do not map files on a network
-/// file system.
+/// change or truncate the bytes up to the last commit. If bytes change, the behavior is undefined.
+/// If the file is truncated, accessing a page beyond the new end kills the process (`SIGBUS`).
+/// tensilo itself does neither: it replaces files by renaming, and appends after the last commit.
+/// Do not map files on a network file system.
 pub const TENSILO_IO_MMAP: tensilo_io = 2;
-/// io_uring with buffered I/O: all ranges of a batch at the same time (datasets, Linux).
+/// io_uring with buffered I/O, which reads all ranges of a batch at the same time. Only for
+/// datasets on Linux.
 pub const TENSILO_IO_IO_URING: tensilo_io = 3;
-/// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache (datasets, Linux): for
-/// shuffled datasets larger than memory.
+/// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache. Suits shuffled datasets
+/// that are larger than memory. Only for datasets on Linux.
 pub const TENSILO_IO_DIRECT: tensilo_io = 4;
 
 /// An open file.
 ///
-/// Threads: any number may use a reader at the same time, but not while one closes it. A reader may
-/// be closed before its cursors.
+/// Threads: any number may use a reader at the same time, but not while it is being closed. A
+/// reader may be closed before its cursors.
 pub struct tensilo_reader {
     reader: Reader,
     schema: tensilo_schema,
@@ -48,7 +49,7 @@ pub type tensilo_verification = u32;
 pub const TENSILO_VERIFY_FIRST_TOUCH: tensilo_verification = 0;
 /// Each time the chunk is loaded.
 pub const TENSILO_VERIFY_ALWAYS: tensilo_verification = 1;
-/// Never: wrong bytes may give wrong values without an error.
+/// Never. Damaged bytes can then lead to wrong values without an error.
 pub const TENSILO_VERIFY_NEVER: tensilo_verification = 2;
 
 /// The options for opening a file. Zero in each member selects the default.
@@ -61,7 +62,7 @@ pub struct tensilo_open_options {
     pub io: tensilo_io,
     /// When chunks are verified.
     pub verification: tensilo_verification,
-    /// The maximum decoded size of a chunk in bytes; 0 means the limit of the format, 4 GiB. A
+    /// The maximum decoded size of a chunk in bytes. 0 means the limit of the format, 4 GiB. A
     /// larger chunk is refused before memory is allocated for it. Set this for untrusted files.
     pub max_chunk_bytes: u64,
 }
@@ -132,7 +133,7 @@ fn map(path: &Path, options: OpenOptions) -> Result<Reader> {
 
 #[cfg(not(feature = "mmap"))]
 fn map(_: &Path, _: OpenOptions) -> Result<Reader> {
-    Err(tensilo_error::not_built("mmap", "a memory map"))
+    Err(tensilo_error::not_built("mmap", "mapping a file into memory"))
 }
 
 #[cfg(feature = "object")]
@@ -153,14 +154,15 @@ fn is_address(_: &Path) -> bool {
 
 #[cfg(not(feature = "object"))]
 fn open_object(_: &Path, _: OpenOptions) -> Result<Reader> {
-    Err(tensilo_error::not_built("object", "an object of a store"))
+    Err(tensilo_error::not_built("object", "opening an object of a store"))
 }
 
 /// Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
-/// library has the feature `object`. `options` may be NULL. Close it with `tensilo_reader_close`.
+/// library has the feature `object`. `options` may be NULL. Close the reader with
+/// `tensilo_reader_close`.
 ///
-/// Cost: a few reads, and memory for the schema and the index of columns, however many samples the
-/// file has.
+/// Cost: a few reads, and memory for the schema and for facts about each column, no matter how many
+/// samples the file has.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_reader_open(
     path: *const c_char,
@@ -187,7 +189,8 @@ pub unsafe extern "C" fn tensilo_reader_close(reader: *mut *mut tensilo_reader) 
     unsafe { close(reader) }
 }
 
-/// Returns the columns and the metadata of a file, which live as long as the reader; NULL for NULL.
+/// Returns the schema of a file: its columns and its metadata. The schema lives as long as the
+/// reader. Returns NULL for NULL.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_reader_schema(reader: *const tensilo_reader) -> *const tensilo_schema {
     // SAFETY: NULL or a reader, by the rules in `tensilo.h`.

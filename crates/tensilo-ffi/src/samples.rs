@@ -1,9 +1,9 @@
 //! Contiguous samples of one column, and the buffer that holds them.
 //!
-//! [`tensilo_samples`] and [`tensilo_lists`] expose to C the samples of a buffer, or of a column
-//! of a batch: pointers to values, offsets, extents and validity. Both sources provide
-//! [`SampleSlices`], which fills the structs. A [`tensilo_buffer`] is library memory for samples
-//! whose size the caller does not know in advance: ragged, nested or null.
+//! [`tensilo_samples`] and [`tensilo_lists`] expose the samples of a buffer, or of a column of a
+//! batch, to C. They contain pointers to values, offsets, extents and validity. Both sources
+//! provide [`SampleSlices`], which fills the structs. A [`tensilo_buffer`] is library memory for
+//! samples whose size the caller does not know in advance: ragged, nested or null.
 
 use crate::boundary::call::{HandleSlot, call, close, fill, shared};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -17,7 +17,8 @@ use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent};
 /// The samples of one column, stored contiguously.
 ///
 /// Values belong to items. In a column without lists, each sample is an item; in a nested column,
-/// items are the members of the innermost lists. Pointers belong to the handle that returned them.
+/// items are the members of the innermost lists. The memory behind the pointers belongs to the
+/// handle that returned them.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_samples {
@@ -25,7 +26,7 @@ pub struct tensilo_samples {
     pub struct_size: usize,
     /// The type of the elements.
     pub dtype: tensilo_dtype,
-    /// The number of levels of lists around items, see `tensilo_lists`.
+    /// The number of levels of lists around items; see `tensilo_lists`.
     pub level_count: u32,
     /// The number of samples.
     pub sample_count: usize,
@@ -45,14 +46,15 @@ pub struct tensilo_samples {
     /// The number of extents at `varying_extents`.
     pub varying_extent_count: usize,
     /// Bit `i % 8` of byte `i / 8` (bit 0 is the least significant) is 0 if item `i` is null. NULL
-    /// if no item is null. A null of a fixed shape has zeros for values.
+    /// if no item is null. A null of a fixed shape has zeros as values.
     pub validity: *const u8,
     /// The number of null items.
     pub null_count: usize,
-    /// The number of dimensions if all values form one tensor, with samples first. 0 if they do
-    /// not, because samples have different shapes and are not padded.
+    /// The number of dimensions, if all values form one tensor whose first dimension is the
+    /// samples. 0 if the values do not form one tensor, because samples have different shapes and
+    /// are not padded.
     pub tensor_rank: usize,
-    /// The extents of that tensor. NULL if the values do not form one.
+    /// The extents of this tensor. NULL if the values do not form one tensor.
     pub tensor_extents: *const u64,
 }
 
@@ -134,7 +136,7 @@ impl SampleSlices<'_> {
         let found = self.lists.get(level).ok_or_else(|| {
             let count = self.lists.len();
             tensilo_error::bad_argument(format!(
-                "level {level} of {count} levels of lists does not exist; counted from 0"
+                "list level {level} is out of range: the column has {count} levels, counted from 0"
             ))
         })?;
         let found = tensilo_lists {
@@ -149,11 +151,11 @@ impl SampleSlices<'_> {
     }
 }
 
-/// Samples of one column of any kind: fixed, ragged or nested. Each call that fills the buffer
-/// reuses its memory.
+/// A buffer for samples of one column, which can be fixed, ragged or nested. Each call that fills
+/// the buffer reuses its memory.
 ///
-/// Threads: only one thread at a time may call functions on a buffer; any number may read its
-/// samples at the same time.
+/// Threads: only one thread at a time may call functions on a buffer. Any number of threads may
+/// read its samples at the same time.
 pub struct tensilo_buffer {
     /// Shared with exported arrays.
     samples: Arc<ColumnBuffer>,
@@ -191,13 +193,13 @@ impl tensilo_buffer {
         &self.samples
     }
 
-    /// Returns the column; fails if the buffer is empty.
+    /// Returns the schema of the column. Fails if the buffer is empty.
     pub(crate) fn schema(&self) -> Result<&Arc<ColumnSchema>> {
         let schema = self.schema.as_ref();
         schema.ok_or_else(|| tensilo_error::bad_argument("the buffer has no samples: fill it first"))
     }
 
-    /// Returns the samples as slices; fails if the buffer is empty.
+    /// Returns the samples as slices. Fails if the buffer is empty.
     pub(crate) fn slices(&self) -> Result<SampleSlices<'_>> {
         self.schema()?;
         let samples = self.samples();

@@ -10,10 +10,11 @@ use crate::boundary::values::{Output, Text};
 use std::ffi::c_char;
 use tensilo::{ColumnSchema, DType, Extent, Metadata, Schema};
 
-/// The type of elements, with the numbers of the file format. Later releases may add values.
+/// The type of the elements. Its values are the numbers of the types in the file format. Later
+/// releases may add values.
 pub type tensilo_dtype = u32;
 
-/// bfloat16, the upper half of a `float`: 1 sign, 8 exponent and 7 mantissa bits.
+/// bfloat16, the upper half of a `float`: 1 sign bit, 8 exponent bits and 7 mantissa bits.
 pub const TENSILO_BF16: tensilo_dtype = 1;
 /// IEEE 754 binary16.
 pub const TENSILO_F16: tensilo_dtype = 2;
@@ -43,25 +44,25 @@ pub const TENSILO_BOOL: tensilo_dtype = 13;
 pub const TENSILO_BYTES: tensilo_dtype = 14;
 /// UTF-8 text for each item, without a NUL at the end.
 pub const TENSILO_UTF8: tensilo_dtype = 15;
-/// A float of 8 bits: 4 exponent and 3 mantissa bits, no infinities.
+/// An 8-bit float: 4 exponent and 3 mantissa bits, no infinities.
 pub const TENSILO_F8_E4M3FN: tensilo_dtype = 16;
-/// A float of 8 bits: 4 exponent and 3 mantissa bits, one NaN, no infinities, no -0.
+/// An 8-bit float: 4 exponent and 3 mantissa bits, one NaN, no infinities, no -0.
 pub const TENSILO_F8_E4M3FNUZ: tensilo_dtype = 17;
-/// A float of 8 bits: 5 exponent and 2 mantissa bits.
+/// An 8-bit float: 5 exponent and 2 mantissa bits.
 pub const TENSILO_F8_E5M2: tensilo_dtype = 18;
-/// A float of 8 bits: 5 exponent and 2 mantissa bits, one NaN, no infinities, no -0.
+/// An 8-bit float: 5 exponent and 2 mantissa bits, one NaN, no infinities, no -0.
 pub const TENSILO_F8_E5M2FNUZ: tensilo_dtype = 19;
-/// A scale of 8 bits: a power of two, or NaN.
+/// An 8-bit scale: a power of two, or NaN.
 pub const TENSILO_F8_E8M0FNU: tensilo_dtype = 20;
-/// A float of 6 bits in a byte: 2 exponent and 3 mantissa bits.
+/// A 6-bit float in a byte: 2 exponent and 3 mantissa bits.
 pub const TENSILO_F6_E2M3: tensilo_dtype = 21;
-/// A float of 6 bits in a byte: 3 exponent and 2 mantissa bits.
+/// A 6-bit float in a byte: 3 exponent and 2 mantissa bits.
 pub const TENSILO_F6_E3M2: tensilo_dtype = 22;
-/// A float of 4 bits in a byte: 2 exponent bits and 1 mantissa bit.
+/// A 4-bit float in a byte: 2 exponent bits and 1 mantissa bit.
 pub const TENSILO_F4_E2M1: tensilo_dtype = 23;
-/// A signed integer of 4 bits in a byte, whose upper bits are zero: -1 is 0x0F.
+/// A 4-bit signed integer in a byte. The upper bits of the byte are zero: -1 is 0x0F.
 pub const TENSILO_I4: tensilo_dtype = 24;
-/// An unsigned integer of 4 bits in a byte.
+/// A 4-bit unsigned integer in a byte.
 pub const TENSILO_U4: tensilo_dtype = 25;
 /// Two `float` values: the real and the imaginary part.
 pub const TENSILO_COMPLEX64: tensilo_dtype = 26;
@@ -81,8 +82,8 @@ pub(crate) fn dtype_from_number(number: tensilo_dtype) -> Result<DType> {
     known(number).ok_or_else(|| tensilo_error::bad_argument(format!("{number} is not a valid tensilo_dtype")))
 }
 
-/// Returns the name of a type, such as `bf16`; NULL if there is no such type. The string is never
-/// freed.
+/// Returns the name of a type, such as `bf16`, or NULL if there is no such type. The string is
+/// static: do not free it.
 #[unsafe(no_mangle)]
 pub extern "C" fn tensilo_dtype_name(dtype: tensilo_dtype) -> *const c_char {
     let name = known(dtype).map(|dtype| match dtype {
@@ -150,7 +151,7 @@ pub struct tensilo_column_info {
     pub dtype: tensilo_dtype,
     /// The number of dimensions of an item: 0 for a number, 1 for text and bytes.
     pub rank: u32,
-    /// The `rank` extents of an item, outermost first; -1 for a varying one.
+    /// The `rank` extents of an item, outermost first. A varying extent is -1.
     pub extents: *const i64,
     /// The number of varying extents; 0 for a fixed shape.
     pub varying_count: u32,
@@ -185,7 +186,8 @@ pub struct tensilo_metadata {
     pub value_bytes: usize,
 }
 
-/// Selects the file or dataset itself instead of a column.
+/// Selects the metadata of the file or dataset itself, instead of a column.
+// cbindgen cannot write this value, so `cbindgen.toml` defines the constant in the header
 pub const TENSILO_NO_COLUMN: usize = usize::MAX;
 
 struct NamedColumn {
@@ -270,7 +272,7 @@ fn extents(column: &ColumnSchema) -> Vec<i64> {
 
 #[cold]
 pub(crate) fn no_column(index: usize, count: usize) -> Box<tensilo_error> {
-    tensilo_error::bad_argument(format!("column {index} of {count} columns does not exist; counted from 0"))
+    tensilo_error::bad_argument(format!("column {index} is out of range: there are {count} columns, counted from 0"))
 }
 
 /// Returns the number of columns; 0 for NULL.
@@ -292,8 +294,8 @@ pub unsafe extern "C" fn tensilo_schema_get_column(
     unsafe { call(error, || fill(info, shared(schema, "schema")?.column_info(index)?, "info")) }
 }
 
-/// Sets `*index` to the number of the column with this name. If there is none, the error names the
-/// most similar column.
+/// Sets `*index` to the number of the column with this name. If there is no such column, the error
+/// names the most similar one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_schema_find_column(
     schema: *const tensilo_schema,
@@ -320,8 +322,7 @@ pub unsafe extern "C" fn tensilo_schema_metadata_count(schema: *const tensilo_sc
 }
 
 /// Fills `metadata` with metadata entry number `index` of a column, or of the file or dataset if
-/// `column` is `TENSILO_NO_COLUMN`. Entries are in the order of their keys, and live as long as the
-/// schema.
+/// `column` is `TENSILO_NO_COLUMN`. Entries are sorted by key, and live as long as the schema.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_schema_get_metadata(
     schema: *const tensilo_schema,
@@ -336,7 +337,7 @@ pub unsafe extern "C" fn tensilo_schema_get_metadata(
             let entries = shared(schema, "schema")?.entries(column)?;
             let Entry { key, value } = entries.get(index).ok_or_else(|| {
                 tensilo_error::bad_argument(format!(
-                    "entry {index} of {} does not exist; counted from 0",
+                    "metadata entry {index} is out of range: there are {} entries, counted from 0",
                     entries.len()
                 ))
             })?;

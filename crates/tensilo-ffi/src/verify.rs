@@ -13,24 +13,24 @@ use std::path::Path;
 use std::ptr;
 use std::sync::Arc;
 use tensilo::source::Source;
-use tensilo::verify::{Damage, DamageKind, FileState, VerifyOptions, verify};
+use tensilo::verify::{FileState, Finding, FindingKind, VerifyOptions, verify};
 
 /// The report of a verification.
 ///
 /// Threads: any number may read a report at the same time.
 pub struct tensilo_report {
     info: tensilo_report_info,
-    damages: Vec<DamageRecord>,
+    findings: Vec<FindingRecord>,
 }
 
-struct DamageRecord {
+struct FindingRecord {
     file_start: u64,
     file_end: u64,
     region: Option<Text>,
     error: Box<tensilo_error>,
     column: Option<Text>,
     samples: Option<(u64, u64)>,
-    kind: tensilo_damage_kind,
+    kind: tensilo_finding_kind,
 }
 
 /// The options of a verification. Zero in each member selects the default.
@@ -39,14 +39,14 @@ struct DamageRecord {
 pub struct tensilo_verify_options {
     /// `sizeof(tensilo_verify_options)`, set by the caller.
     pub struct_size: usize,
-    /// 1 to also decode each chunk and check each value. A hostile file of a megabyte can then take
-    /// minutes; `progress` can end the work.
+    /// 1 to also decode each chunk and check each value. A hostile file of one megabyte can then
+    /// take minutes; `progress` can cancel the work.
     pub decode: u32,
     /// The number of threads; 0 means 1. The report does not depend on it.
     pub thread_count: u32,
-    /// If not NULL, called from time to time with the number of checked bytes and the length of the
-    /// file. If it returns anything but 0, the work ends with the status `TENSILO_CANCELLED`. It
-    /// runs on the calling thread; no exception may leave it.
+    /// If not NULL, this function is called from time to time with the number of checked bytes and
+    /// the length of the file. If it returns anything but 0, the work ends with the status
+    /// `TENSILO_CANCELLED`. It runs on the calling thread; no exception may leave it.
     pub progress: Option<unsafe extern "C" fn(user: *mut c_void, checked_bytes: u64, file_bytes: u64) -> i32>,
     /// The first argument of `progress`.
     pub user: *mut c_void,
@@ -67,37 +67,37 @@ pub struct tensilo_report_info {
     pub file_bytes: u64,
     /// The number of intact chunks.
     pub chunk_count: u64,
-    /// The number of samples in the last valid commit, if `has_commit`.
+    /// The number of samples in the last valid commit, if `has_commit` is true.
     pub sample_count: u64,
     /// The number of findings; 0 means that the file is intact and finished.
-    pub damage_count: usize,
+    pub finding_count: usize,
     /// Whether there is a valid commit.
     pub has_commit: bool,
     /// Whether anything is damaged. If not, all samples of the last commit are intact, but a writer
-    /// may still be running or may have been stopped.
+    /// may still be running, or may have been stopped.
     pub is_damaged: bool,
 }
 
 // SAFETY: `repr(C)`, and starts with its size.
 unsafe impl Output for tensilo_report_info {}
 
-/// The meaning of a finding of a verification.
-pub type tensilo_damage_kind = u32;
+/// The kind of a finding.
+pub type tensilo_finding_kind = u32;
 
 /// Bytes are wrong or missing.
-pub const TENSILO_DAMAGE_DAMAGED: tensilo_damage_kind = 0;
-/// An append has not committed the bytes: it is still running or was stopped. They hold no sample
-/// of the file.
-pub const TENSILO_DAMAGE_UNCOMMITTED: tensilo_damage_kind = 1;
-/// The file ends with a commit, but its writer has not finished it.
-pub const TENSILO_DAMAGE_UNFINISHED: tensilo_damage_kind = 2;
+pub const TENSILO_FINDING_DAMAGED: tensilo_finding_kind = 0;
+/// An append has not committed the bytes: it is still running, or it was stopped. The bytes contain
+/// no sample of the file.
+pub const TENSILO_FINDING_UNCOMMITTED: tensilo_finding_kind = 1;
+/// The file ends with a commit, but its writer has not finished the file.
+pub const TENSILO_FINDING_UNFINISHED: tensilo_finding_kind = 2;
 
 /// A finding: a damaged region, or bytes of a writer that has not finished. Pointers live as long
-/// as the report; unknown members are NULL.
+/// as the report. Pointers that are not known are NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
-pub struct tensilo_damage {
-    /// `sizeof(tensilo_damage)`, set by the caller.
+pub struct tensilo_finding {
+    /// `sizeof(tensilo_finding)`, set by the caller.
     pub struct_size: usize,
     /// The offset of the first damaged byte.
     pub file_start: u64,
@@ -115,26 +115,26 @@ pub struct tensilo_damage {
     pub error: *const tensilo_error,
     /// Whether the samples are known.
     pub has_samples: bool,
-    /// The meaning of the finding.
-    pub kind: tensilo_damage_kind,
+    /// The kind of the finding.
+    pub kind: tensilo_finding_kind,
 }
 
 // SAFETY: `repr(C)`, and starts with its size.
-unsafe impl Output for tensilo_damage {}
+unsafe impl Output for tensilo_finding {}
 
-impl From<Damage> for DamageRecord {
-    fn from(damage: Damage) -> Self {
+impl From<Finding> for FindingRecord {
+    fn from(finding: Finding) -> Self {
         Self {
-            file_start: damage.file_range.start,
-            file_end: damage.file_range.end,
-            region: damage.region.map(|region| Text::new(region.name())),
-            column: damage.column.as_deref().map(Text::new),
-            samples: damage.samples.map(|samples| (samples.start, samples.end)),
-            error: damage.error.into(),
-            kind: match damage.kind {
-                DamageKind::Uncommitted => TENSILO_DAMAGE_UNCOMMITTED,
-                DamageKind::Unfinished => TENSILO_DAMAGE_UNFINISHED,
-                _ => TENSILO_DAMAGE_DAMAGED,
+            file_start: finding.file_range.start,
+            file_end: finding.file_range.end,
+            region: finding.region.map(|region| Text::new(region.name())),
+            column: finding.column.as_deref().map(Text::new),
+            samples: finding.samples.map(|samples| (samples.start, samples.end)),
+            error: finding.error.into(),
+            kind: match finding.kind {
+                FindingKind::Uncommitted => TENSILO_FINDING_UNCOMMITTED,
+                FindingKind::Unfinished => TENSILO_FINDING_UNFINISHED,
+                _ => TENSILO_FINDING_DAMAGED,
             },
         }
     }
@@ -166,22 +166,22 @@ fn check(path: &Path, given: &tensilo_verify_options) -> Result<tensilo_report> 
         file_bytes: report.file_bytes,
         chunk_count: report.chunk_count,
         sample_count: report.sample_count.unwrap_or(0),
-        damage_count: report.damages.len(),
+        finding_count: report.findings.len(),
         has_commit: report.sample_count.is_some(),
         is_damaged: report.state() == FileState::Damaged,
     };
-    let damages = report.damages.into_iter().map(|mut damage| {
-        damage.error = damage.error.with_path(path);
-        damage.into()
+    let findings = report.findings.into_iter().map(|mut finding| {
+        finding.error = finding.error.with_path(path);
+        finding.into()
     });
-    Ok(tensilo_report { info, damages: damages.collect() })
+    Ok(tensilo_report { info, findings: findings.collect() })
 }
 
-/// Checks every byte of a file, which may be an object as in `tensilo_reader_open`. Damage is not
-/// an error; `*report` lists it. `options` may be NULL. Close the report with
+/// Checks every byte of a file. As in `tensilo_reader_open`, the file may be an object. Damage is
+/// not an error; `*report` lists it. `options` may be NULL. Close the report with
 /// `tensilo_report_close`.
 ///
-/// Cost: reads the file, plus a few hundred bytes for each chunk.
+/// Cost: one pass over the file, and 40 bytes of memory for each chunk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_verify(
     path: *const c_char,
@@ -217,26 +217,26 @@ pub unsafe extern "C" fn tensilo_report_get_info(
     unsafe { call(error, || fill(info, shared(report, "report")?.info, "info")) }
 }
 
-/// Fills `damage` with finding number `index`, counted from 0, in the order of the file.
+/// Fills `finding` with finding number `index`, counted from 0, in the order of the file.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn tensilo_report_get_damage(
+pub unsafe extern "C" fn tensilo_report_get_finding(
     report: *const tensilo_report,
     index: usize,
-    damage: *mut tensilo_damage,
+    finding: *mut tensilo_finding,
     error: *mut *mut tensilo_error,
 ) -> tensilo_status {
     // SAFETY: the caller upholds the rules in `tensilo.h`.
     unsafe {
         call(error, || {
-            let damages = &shared(report, "report")?.damages;
-            let found = damages.get(index).ok_or_else(|| {
+            let findings = &shared(report, "report")?.findings;
+            let found = findings.get(index).ok_or_else(|| {
                 tensilo_error::bad_argument(format!(
-                    "damage {index} of {} does not exist; counted from 0",
-                    damages.len()
+                    "finding {index} is out of range: the report has {} findings, counted from 0",
+                    findings.len()
                 ))
             })?;
             let samples = found.samples.unwrap_or((0, 0));
-            let found = tensilo_damage {
+            let found = tensilo_finding {
                 struct_size: 0,
                 file_start: found.file_start,
                 file_end: found.file_end,
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn tensilo_report_get_damage(
                 has_samples: found.samples.is_some(),
                 kind: found.kind,
             };
-            fill(damage, found, "damage")
+            fill(finding, found, "finding")
         })
     }
 }

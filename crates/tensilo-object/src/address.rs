@@ -1,9 +1,9 @@
 //! Addresses of objects: scheme, bucket or host, and key.
 //!
-//! An address is checked when it is parsed, so that every [`Address`] can be part of a request.
-//! This matters because the client library panics on some bucket names, and its paths have no empty
-//! components. Arguments that take a path also take an address, because no path of the file system
-//! has one of the schemes.
+//! An address is checked when it is parsed, so every [`Address`] can be used in a request. This
+//! matters because the client library panics on some bucket names, and its paths cannot have empty
+//! components. Arguments that take a path also accept an address, because no file path begins with
+//! one of the schemes.
 
 use crate::error::{ObjectError, Result};
 use object_store::path::Path;
@@ -14,8 +14,8 @@ use url::Url;
 /// The address of an object or of a dataset's prefix: `s3://bucket/key`, `gs://`, `az://`,
 /// `https://host/path` and others.
 ///
-/// Keys of buckets are written without escapes. In the path of an `http` or `https` URL, `%`
-/// escapes as usual.
+/// The key of an object in a bucket is written without escapes. The path of an `http` or `https`
+/// URL uses percent-encoding, as usual.
 ///
 /// ```
 /// use tensilo_object::Address;
@@ -46,7 +46,7 @@ pub(crate) enum Scheme {
     Http,
 }
 
-/// The schemes of URLs, spelled as in other tools.
+/// The schemes of URLs, with the spellings that other tools use.
 const SCHEMES: [(&str, Scheme); 10] = [
     ("s3", Scheme::S3),
     ("s3a", Scheme::S3),
@@ -61,32 +61,33 @@ const SCHEMES: [(&str, Scheme); 10] = [
 ];
 
 impl Address {
-    /// Returns whether a text has the scheme of an address, and so does not name a file.
+    /// Returns whether a text is an address and not the path of a file, that is, whether it begins
+    /// with a known scheme.
     pub fn is_url(text: &str) -> bool {
         scheme_of(text).is_some()
     }
 
     /// Parses an address. Fails if the scheme is unknown, the bucket or host is missing, or the key
-    /// is not a valid path: empty components, `.` and `..` are refused.
+    /// is not a valid path. A key must not contain empty components, `.` or `..`.
     pub fn parse(text: &str) -> Result<Self> {
         let refused = |message: String| ObjectError::BadAddress { address: text.to_owned(), message };
         let (scheme, rest) = scheme_of(text).ok_or_else(|| {
             let known = SCHEMES.map(|(name, _)| format!("{name}://")).join(", ");
-            refused(format!("not an object address: expected one that starts with {known}"))
+            refused(format!("not an object address: expected a URL that starts with one of {known}"))
         })?;
         let (host, key) = rest.split_once('/').unwrap_or((rest, ""));
         if host.is_empty() {
             return Err(refused("the address has no bucket or host".to_owned()));
         }
         if scheme == Scheme::Http && key.contains(['?', '#']) {
-            let message = "the address has a query or a fragment, which range requests cannot contain; remove it, or \
-                           download the file";
+            let message =
+                "the address has a query or a fragment, which is not supported; remove it, or download the file";
             return Err(refused(message.to_owned()));
         }
-        // the client panics on a bucket that cannot be in a URL, and translates host names
+        // the client panics on a bucket name that cannot be in a URL; it encodes host names itself
         let odd = host.chars().find(|c| !c.is_ascii_alphanumeric() && !"-._~@:".contains(*c));
         if let Some(c) = odd.filter(|_| scheme != Scheme::Http) {
-            return Err(refused(format!("the bucket name has the character {c:?}, which is not allowed there")));
+            return Err(refused(format!("the bucket name contains the character {c:?}, which is not allowed")));
         }
         let parsed = match scheme {
             Scheme::Http => Path::from_url_path(key),
@@ -97,7 +98,7 @@ impl Address {
         Ok(Self { scheme, root: root.to_owned(), key })
     }
 
-    /// Returns whether a path is an address, and so does not name a file.
+    /// Returns whether a path is an address and not the path of a file.
     pub fn is_url_path(path: &FilePath) -> bool {
         path.to_str().is_some_and(Self::is_url)
     }
@@ -107,8 +108,8 @@ impl Address {
         Self::parse(&path.to_string_lossy())
     }
 
-    /// Returns whether a path is an address that a dataset may have, that is, any address except
-    /// one of a `*.tsl` file.
+    /// Returns whether a path is an address that can name a dataset: any address except the address
+    /// of a `*.tsl` file.
     pub fn is_dataset_prefix(path: &FilePath) -> bool {
         Self::is_url_path(path) && path.extension().is_none_or(|extension| extension != "tsl")
     }

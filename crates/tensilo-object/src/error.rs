@@ -1,7 +1,7 @@
-//! The error type of the crate, and errors of the client as [`io::Error`] with a kind.
+//! The error type of the crate, and the conversion of client errors to [`io::Error`].
 //!
-//! Callers decide by the kind, for example whether an object is missing or was replaced; the text
-//! is for people.
+//! Callers use the kind of an error to decide what to do, for example if an object is missing or
+//! was replaced. The text is for people.
 
 use std::any::Any;
 use std::io;
@@ -23,7 +23,7 @@ pub enum ObjectError {
     Io {
         /// The object or prefix.
         address: String,
-        /// What was attempted.
+        /// The operation that failed.
         operation: &'static str,
         /// The cause. Its kind says whether the object is missing, forbidden or replaced.
         #[source]
@@ -45,18 +45,18 @@ impl ObjectError {
 pub(crate) type Result<T> = std::result::Result<T, ObjectError>;
 
 /// Converts the error of a request. The kind is [`io::ErrorKind::StaleNetworkFileHandle`] if the
-/// object was replaced since it was opened.
+/// object was replaced after it was opened.
 pub(crate) fn io_error(error: object_store::Error) -> io::Error {
     use object_store::Error as E;
     let (kind, text) = match &error {
         // the store's response adds nothing to these
         E::NotFound { .. } => return io::Error::new(io::ErrorKind::NotFound, "the object does not exist"),
-        E::AlreadyExists { .. } => return io::Error::new(io::ErrorKind::AlreadyExists, "the object exists"),
+        E::AlreadyExists { .. } => return io::Error::new(io::ErrorKind::AlreadyExists, "the object already exists"),
         E::Precondition { .. } => return replaced(),
         E::PermissionDenied { .. } => (io::ErrorKind::PermissionDenied, "the credentials do not allow this operation"),
         E::Unauthenticated { .. } => (io::ErrorKind::PermissionDenied, "the store rejects the credentials"),
         E::NotSupported { .. } | E::NotImplemented { .. } => {
-            (io::ErrorKind::Unsupported, "the store does not support this")
+            (io::ErrorKind::Unsupported, "the store does not support this operation")
         }
         E::InvalidPath { .. } => (io::ErrorKind::InvalidInput, "the object name is not valid"),
         _ => (io::ErrorKind::Other, "the request failed"),
@@ -66,7 +66,7 @@ pub(crate) fn io_error(error: object_store::Error) -> io::Error {
 
 /// Returns the error for an object that was replaced.
 pub(crate) fn replaced() -> io::Error {
-    let text = "the object was replaced since it was opened: open it again";
+    let text = "the object was replaced after it was opened: open it again";
     io::Error::new(io::ErrorKind::StaleNetworkFileHandle, text)
 }
 
@@ -79,7 +79,7 @@ pub(crate) fn panicked(panic: &(dyn Any + Send)) -> io::Error {
     io::Error::other(format!("{PANICKED} ({})", text.unwrap_or("no message")))
 }
 
-/// A failed request in words, and the reason that the store or the network gave.
+/// The error of a failed request: a summary, and the reason that the store or the network gave.
 #[derive(Debug, thiserror::Error)]
 #[error("{text}: {error}")]
 struct RequestError {

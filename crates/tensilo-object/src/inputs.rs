@@ -1,7 +1,7 @@
 //! Objects as conversion inputs.
 //!
-//! A conversion sees paths. Paths that are addresses are handled here, with one connection per
-//! bucket or host.
+//! A conversion works with paths. Paths that are addresses are handled here, with one connection
+//! per bucket or host.
 
 use crate::address::{Address, Scheme, UNREADABLE_KEY};
 use crate::client::ObjectOptions;
@@ -33,7 +33,7 @@ type Report = Box<dyn Fn(&str) + Send + Sync>;
 /// ```
 pub struct ObjectInputs {
     options: ObjectOptions,
-    /// Receives the addresses of skipped objects; `None` if these are errors.
+    /// Receives the addresses of skipped objects. `None` if such objects are errors.
     on_skip: Option<Report>,
     /// The connections, by bucket or host.
     storages: Mutex<HashMap<String, ObjectStorage>>,
@@ -47,8 +47,8 @@ impl ObjectInputs {
 
     /// Skips objects below a prefix whose keys cannot be read, because they have an empty
     /// component, `.`, `..` or a control character, and calls `report` with the address of each.
-    /// [`UNREADABLE_KEY`] is the reason to show. By default such an object is an error: a
-    /// conversion skips nothing silently.
+    /// [`UNREADABLE_KEY`] is the reason to show to the user. By default, such an object is an
+    /// error, because a conversion skips nothing silently.
     pub fn skip_unreadable(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_skip = Some(Box::new(report));
         self

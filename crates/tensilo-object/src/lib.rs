@@ -6,17 +6,17 @@
 //!   [`ObjectUpload`] is a [`Sink`](tensilo::sink::Sink) for a writer.
 //! * A [`Cache`] keeps object data on a disk of this machine.
 //! * `ObjectInputs`, with the feature `import`, provides objects as conversion inputs.
-//! * [`source_at`] opens what a path names, a file or an object.
+//! * [`source_at`] opens the file or the object that a path names.
 //!
 //! A request to a store takes milliseconds, and many concurrent requests take hardly longer than
 //! one. So the crate sends the requests of a read concurrently, coalesces nearby ranges into one
-//! request, and never requests bytes that are cached or in flight as a prefetch. All bytes of an
-//! open object come from one version of it.
+//! request, and never requests bytes that are cached or that a prefetch has in flight. All bytes of
+//! an open object come from one version of it.
 //!
 //! No function is asynchronous, so the same code reads and writes local files and objects. Threads
-//! of the crate send the requests; the first request of a process starts them, and so does the
-//! first request after a fork. For datasets in stores, use `tensilo-data` with the feature
-//! `object`.
+//! of the crate send the requests. The first request of a process starts them. After a fork, the
+//! first request of the child starts new ones. For datasets in stores, use `tensilo-data` with the
+//! feature `object`.
 //!
 //! TLS uses the `CryptoProvider` of `rustls` that the process has installed. If there is none, the
 //! crate installs the provider of `ring`.

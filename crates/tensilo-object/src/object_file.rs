@@ -1,21 +1,23 @@
 //! An object as a source of bytes, and how it is opened.
 //!
-//! A request to a store takes a round trip of milliseconds, whatever it reads. So an [`ObjectFile`]
-//! sends few requests, all at the same time, and none for bytes that it has or that are in flight:
+//! A request to a store takes milliseconds for the round trip, no matter how many bytes it reads.
+//! So an [`ObjectFile`] sends few requests, sends them concurrently, and sends none for bytes that
+//! are cached or in flight:
 //!
-//! * *Open* reads the start and the end of the object in one round trip. In most files, that is all
-//!   that opening needs. A small object of known size is read whole by one request. With a disk
-//!   cache, opening only requests the version, because the bytes may be cached.
+//! * *Open* reads the start and the end of the object in one round trip. For most files, opening
+//!   needs no other bytes. A small object of known size is read as a whole, by one request. With a
+//!   disk cache, opening only requests the version, because the bytes may be cached.
 //! * *Read* divides its ranges into segments: cached in memory or on disk, missing, or in flight.
-//!   It copies the cached ones, requests the missing ones, coalesced, and waits last for those in
-//!   flight. Small reads fetch aligned lines, which stay in memory, because the next small read is
-//!   usually close by.
+//!   It copies the cached segments, requests the missing segments (coalesced), and then waits for
+//!   the segments in flight. Small reads fetch aligned lines, which stay in memory, because the
+//!   next small read is usually close by.
 //! * *Prefetch* claims ranges in the range cache and returns at once; reads then find them in
-//!   flight or cached. Sequential reads are detected, and what follows them is prefetched.
+//!   flight or cached. Sequential reads are detected, and the bytes after them are prefetched.
 //!
 //! A prefetch that fails is not an error: its claim ends, and the read that needs the bytes
 //! requests them again and gets the error. A claim always ends, whatever happens to its request, so
-//! no read waits forever. All responses must match the version that was opened; see `request.rs`.
+//! no read waits forever. Responses that do not match the version that was opened are errors; see
+//! `request.rs`.
 
 use crate::address::Address;
 use crate::cache::{self, CachedObject};
@@ -43,10 +45,10 @@ use tokio::task::JoinSet;
 
 /// An object that is open for reading.
 ///
-/// All ranges of a read are requested concurrently, long ones in several requests. Small structures
-/// are read in lines of 64 KiB, which are cached, and so are the ranges of [`Source::prefetch`].
-/// Ranges are coalesced by [`Requests`] and not by `object_store`, because some of their bytes may
-/// be cached or in flight. If the object is replaced, reads fail with
+/// All ranges of a read are requested concurrently, and long ranges in several requests. Small
+/// structures are read in lines of 64 KiB. These lines are cached, and so are the ranges of
+/// [`Source::prefetch`]. Ranges are coalesced by [`Requests`] and not by `object_store`, because
+/// some of their bytes may be cached or in flight. If the object is replaced, reads fail with
 /// [`io::ErrorKind::StaleNetworkFileHandle`]: bytes of two versions are never mixed.
 #[derive(Debug)]
 pub struct ObjectFile(Arc<ObjectFileInner>);
@@ -59,7 +61,7 @@ struct ObjectFileInner {
     pinned: ObjectVersion,
     /// The number of the object in the range cache.
     id: u64,
-    /// Its entries in the disk cache, if there is one.
+    /// The entries of the object in the disk cache, if there is one.
     cached: Option<CachedObject>,
     sequential_reads: SequentialReads,
     /// Whether runs have been prefetched.
@@ -68,10 +70,10 @@ struct ObjectFileInner {
     has_copies: AtomicBool,
 }
 
-/// The gap to coalesce if bytes are probably cached (see [`ObjectFile::coalesce`]). It is small,
-/// because reading a block costs less than reading its chunk.
+/// The maximum gap to coalesce if bytes are probably cached; see [`ObjectFile::coalesce`]. It is
+/// small, because reading a block costs less than reading its chunk.
 const CACHED_GAP_BYTES: u64 = 4 << 10;
-/// Objects of at most this size are read whole when they are opened.
+/// Objects of at most this size are read as a whole when they are opened.
 const WHOLE_BYTES: u64 = 1 << 20;
 /// The maximum number of bytes that opening reads from the end of an object.
 const MAX_END_BYTES: u64 = 8 << 20;
@@ -80,19 +82,20 @@ const MAX_END_BYTES: u64 = 8 << 20;
 const RUN_BYTES: u64 = 256 << 10;
 
 impl ObjectStorage {
-    /// Opens an object for reading. Cost: one round trip, of two requests, which read its start and
-    /// its end.
+    /// Opens an object for reading. Cost: one round trip with two concurrent requests, which read
+    /// the start and the end of the object.
     pub fn open(&self, address: &Address) -> Result<ObjectFile, ObjectError> {
         self.begin_open(address, None)?.wait()
     }
 
-    /// Starts to open an object and returns at once, so that many objects are opened in one round
-    /// trip. `end` is the range from the footer to the last byte, if it is known; opening then
-    /// reads this range as the end. Fails if the address is not in this store, or if the options
-    /// are invalid.
+    /// Starts to open an object and returns at once, so that many objects can be opened in one
+    /// round trip. `end` is the range from the footer to the last byte, if the caller knows it.
+    /// Opening then reads this range as the end of the object. Fails if the address is not in this
+    /// store, or if the options are invalid.
     ///
-    /// Cost: one round trip, for which [`PendingOpen::wait`] waits. If `end` says that the object
-    /// has at most 1 MiB, one request reads all of it; otherwise two read its start and its end.
+    /// Cost: one round trip, for which [`PendingOpen::wait`] waits. If `end` shows that the object
+    /// has at most 1 MiB, one request reads all of it. Otherwise, two requests read its start and
+    /// its end.
     pub fn begin_open(&self, address: &Address, end: Option<Range<u64>>) -> Result<PendingOpen, ObjectError> {
         self.check(address)?;
         let begun = ObjectFile::begin(self, address.key(), end);
@@ -109,7 +112,7 @@ pub struct PendingOpen {
     opened: PendingResult<OpenResponse>,
 }
 
-/// The version of an object that was found, and the ranges of it that were read.
+/// The version of the object that was found, and the ranges that were read from it.
 type OpenResponse = (ObjectVersion, Vec<(Range<u64>, Bytes)>);
 
 impl PendingOpen {
@@ -162,18 +165,19 @@ impl ObjectFileInner {
         }
     }
 
-    /// Prefetches what follows a read if it is sequential.
+    /// Prefetches the bytes after a read, if the read is sequential.
     fn read_ahead(self: &Arc<Self>, read: &Range<u64>) {
         if let Some(lookahead) = self.sequential_reads.next(read, self.pinned.byte_count) {
             let _ = self.start_fetch(&lookahead); // the read will get the same errors
         }
     }
 
-    /// Requests the bytes of a range that are not in memory, for the range cache. Does not wait.
+    /// Requests the bytes of a range that are not in memory, and puts them into the range cache.
+    /// Does not wait for them.
     fn start_fetch(self: &Arc<Self>, range: &Range<u64>) -> io::Result<()> {
         let claimed =
             self.storage.range_cache().claim(self.id, range, self.storage.options().coalesce.max_request_bytes);
-        // made before any request, so that all claims end even if something fails
+        // all claims are created before the first request, so that they end even if something fails
         let claim = |range| Claim { object: self.clone(), range, bytes: None };
         let claims: Vec<Claim> = claimed.into_iter().map(claim).collect();
         for claim in claims {
@@ -194,8 +198,8 @@ impl ObjectFileInner {
         Ok(cache::read(client, self.key.clone(), self.pinned.clone(), self.cached.clone(), range))
     }
 
-    /// Fills `out` with ranges: copies cached segments, then requests missing ones, then waits for
-    /// those in flight.
+    /// Fills `out` with ranges. Copies cached segments, then requests missing segments, then waits
+    /// for segments in flight.
     fn fill(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         let mut starts = Vec::with_capacity(ranges.len());
         let mut end = 0_usize;
@@ -203,7 +207,7 @@ impl ObjectFileInner {
             starts.push(end);
             end = end.saturating_add(range_length(range));
         }
-        // where the byte at `offset` of a range goes in `out`
+        // the offset in `out` of the byte at `offset` of a range
         let out_offset = |range: usize, offset: u64| {
             let (start, before) = starts.get(range).zip(ranges.get(range))?;
             start.checked_add(range_length(&(before.start..offset)))
@@ -238,9 +242,9 @@ impl ObjectFileInner {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Requests segments, each with the number of its range, and hands their bytes to `put` as they
-    /// arrive. Returns the error of the first range that failed, once all ranges before it have
-    /// arrived; other requests in flight are then cancelled.
+    /// Requests segments, each with the number of its range, and passes their bytes to `put` as
+    /// they arrive. Returns the error of the first range that failed, once all ranges before it
+    /// have arrived. Other requests in flight are then cancelled.
     fn request(
         &self,
         segments: Vec<(Range<u64>, usize)>,
@@ -253,17 +257,17 @@ impl ObjectFileInner {
         let short =
             segments.iter().flat_map(|(bytes, range)| split(bytes, config.max_request_bytes).zip(repeat(*range)));
         requests.fill(short, config).map_err(|error| of_range(io::Error::other(error)))?;
-        let first_range = |request: usize| requests.needed(request).iter().map(|(_, range)| *range).min();
-        let mut pending: Vec<bool> = vec![true; requests.ranges().len()];
+        let first_range = |request: usize| requests.ranges_of(request).iter().map(|(_, range)| *range).min();
+        let mut pending: Vec<bool> = vec![true; requests.as_slice().len()];
         let (mut left, mut failed) = (pending.len(), None::<RangeError>);
-        let responses = self.responses(requests.ranges(), config.max_in_flight).map_err(of_range)?;
+        let responses = self.responses(requests.as_slice(), config.max_in_flight).map_err(of_range)?;
         while left > 0 {
             let (request, response) = responses.receiver.recv().map_err(|_| of_range(thread_ended()))?;
             pending.get_mut(request).into_iter().for_each(|is_pending| *is_pending = false);
-            let start = requests.ranges().get(request).map_or(0, |bytes| bytes.start);
+            let start = requests.as_slice().get(request).map_or(0, |bytes| bytes.start);
             match response {
                 Ok(bytes) => {
-                    for (segment, range) in requests.needed(request) {
+                    for (segment, range) in requests.ranges_of(request) {
                         let of = |offset: u64| range_length(&(start..offset)).min(bytes.len());
                         put(*range, segment.start, bytes.get(of(segment.start)..of(segment.end)).unwrap_or(&[]));
                     }
@@ -326,8 +330,8 @@ fn earlier(one: Option<RangeError>, other: Option<RangeError>) -> Option<RangeEr
     }
 }
 
-/// Opens an object: reads its start and its end, which in most files contain all that opening
-/// needs. `end` is the end, if it is known.
+/// Opens an object: reads its start and its end, which for most files contain all that opening
+/// needs. `end` is the range of the end, if it is known.
 async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> io::Result<OpenResponse> {
     let ranged = |range| response(store, key, GetOptions { range: Some(range), ..GetOptions::default() });
     let last = match end {
@@ -350,7 +354,8 @@ async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> i
     };
     let pinned = ObjectVersion::of(&meta);
     let mut ends = vec![(range, bytes)];
-    // if the object was replaced between the two responses, the version of the end counts
+    // if the object was replaced between the two responses, the version in the response with the
+    // end counts
     if let Ok((meta, range, bytes)) = first
         && ObjectVersion::of(&meta) == pinned
     {
@@ -359,7 +364,7 @@ async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> i
     Ok((pinned, ends))
 }
 
-/// Opens an object without reading any of it: a cache may have the bytes.
+/// Opens an object without reading any of it, because a cache may have the bytes.
 async fn open_without_reading(store: &dyn ObjectStore, key: &Path) -> io::Result<OpenResponse> {
     let options = GetOptions { head: true, ..GetOptions::default() };
     let meta = store.get_opts(key, options).await.map_err(io_error)?.meta;
@@ -373,8 +378,8 @@ async fn open_whole(store: &dyn ObjectStore, key: &Path, bytes: u64) -> io::Resu
     Ok((ObjectVersion::of(&meta), vec![(range, bytes)]))
 }
 
-/// A claim of bytes in the range cache, which ends when this is dropped: with the bytes, or without
-/// if the request failed.
+/// A claim on bytes in the range cache. Dropping it ends the claim, with `bytes` if the request
+/// succeeded.
 struct Claim {
     object: Arc<ObjectFileInner>,
     range: Range<u64>,
@@ -411,8 +416,8 @@ impl Source for ObjectFile {
         self.0.fill(slice::from_ref(&range), out).map_err(|error| error.error)
     }
 
-    /// Returns the config of the options, with a small gap if runs have been prefetched (they are
-    /// then in memory) or if there is a disk cache. Requests to the store are still coalesced as
+    /// Returns the config of the options, but with a small gap if there is a disk cache, or if runs
+    /// have been prefetched and are thus in memory. Requests to the store are still coalesced as
     /// the options say.
     fn coalesce(&self) -> CoalesceConfig {
         let mut config = self.0.storage.options().coalesce;
@@ -445,7 +450,7 @@ impl Source for ObjectFile {
         let mut requests = Requests::default();
         // the read will get the same errors
         if requests.fill(missing.zip(repeat(0)), &self.0.storage.options().coalesce).is_ok() {
-            let _ = requests.ranges().iter().try_for_each(|range| self.0.start_fetch(range));
+            let _ = requests.as_slice().iter().try_for_each(|range| self.0.start_fetch(range));
         }
     }
 
@@ -457,7 +462,7 @@ impl Source for ObjectFile {
     }
 }
 
-/// Opens what a path names: an object if it is an address, or else a file, read with `pread`.
+/// Opens an object if the path is an address. Otherwise, opens a file, which is read with `pread`.
 ///
 /// Cost: for an object, one round trip.
 pub fn source_at(path: &FilePath) -> tensilo::Result<Arc<dyn Source>> {

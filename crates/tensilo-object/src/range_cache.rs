@@ -1,21 +1,23 @@
 //! The range cache: byte ranges of objects in memory, and the detection of sequential reads.
 //!
-//! Bytes that were requested but have not arrived are nearly as good as cached ones: waiting for
-//! them takes at most the rest of a round trip. So the cache knows three states. A range is
-//! *claimed* before it is requested, which puts an entry without bytes into the cache: it is in
-//! flight until [`RangeCache::finish`] ends the claim, and then it is cached or gone. A lookup
-//! divides a range into [`Segment`]s: cached ones to copy, ones in flight to wait for, and missing
-//! ones to request. So no two threads fetch the same claimed bytes.
+//! Bytes that were requested but have not arrived are nearly as good as cached bytes: waiting for
+//! them takes less than a round trip. So bytes have one of three states: cached, in flight, or
+//! missing. A range is *claimed* before it is requested. The claim puts an entry without bytes into
+//! the cache. The entry is in flight until [`RangeCache::finish`] ends the claim; then it is cached
+//! or removed. A lookup divides a range into [`Segment`]s: cached segments to copy, segments in
+//! flight to wait for, and missing segments to request. So no two threads fetch the same claimed
+//! bytes.
 //!
-//! Per object, entries are a map from offsets to ranges that do not overlap. Their total size is
-//! bounded, including bytes in flight. The least recently used cached entries are evicted; entries
-//! in flight are not, and if there is no room, less than requested is claimed. Only small
-//! structures, read in aligned lines, and prefetched ranges are claimed. Other reads go straight to
-//! the caller's memory, so a long read does not evict what is used often.
+//! For each object, the cache has a map of entries by offset, whose ranges do not overlap. The
+//! total size of all entries is bounded, including entries in flight. The least recently used
+//! cached entries are evicted. Entries in flight are never evicted; if there is no room, less than
+//! requested is claimed. Only prefetches and reads of small structures, in aligned lines, make
+//! claims. All other reads go straight to the caller's memory, so a long read does not evict
+//! entries that are used often.
 //!
-//! [`SequentialReads`] finds reads that follow one another, as in verification, salvage and
-//! exports, and says what to prefetch. Read-ahead starts after three of them, so random reads cost
-//! nothing, and grows from 1 to 32 MiB.
+//! [`SequentialReads`] detects sequential reads, as in verification, salvage and exports, and
+//! returns the range to prefetch. Read-ahead starts with the third sequential read, so random reads
+//! cost nothing. It grows from 1 MiB to 32 MiB.
 
 use crate::request::ObjectVersion;
 use bytes::Bytes;
@@ -35,11 +37,12 @@ pub(crate) struct RangeCache {
 
 #[derive(Debug, Default)]
 struct LruState {
-    /// The numbers of objects by key and version. An object that is opened twice has one number.
+    /// The numbers of objects, by key and version. An object that is opened twice has the same
+    /// number.
     object_ids: HashMap<(Path, ObjectVersion), u64>,
     /// The entries of each object, by their offsets. They do not overlap.
     objects: HashMap<u64, BTreeMap<u64, Entry>>,
-    /// The cached entries by time of last use, the least recently used first.
+    /// The cached entries by time of last use. The least recently used entry comes first.
     by_use: BTreeMap<u64, (u64, u64)>,
     /// The total size of all entries in bytes, including entries in flight.
     bytes: u64,
@@ -57,7 +60,7 @@ struct Entry {
 /// A segment of a range in a lookup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Segment {
-    /// These bytes, starting at this offset, are cached.
+    /// These bytes are cached. They start at this offset.
     Cached(u64, Bytes),
     /// The bytes are in flight.
     InFlight(Range<u64>),
@@ -87,8 +90,8 @@ impl RangeCache {
     }
 
     /// Claims the missing segments of a range, divided into ranges of at most `max_request_bytes`
-    /// bytes. The caller requests them, and calls [`RangeCache::finish`] for each. Claims less if
-    /// there is no room.
+    /// bytes. The caller requests the returned ranges, and calls [`RangeCache::finish`] for each of
+    /// them. Claims less if there is no room.
     pub(crate) fn claim(&self, object: u64, range: &Range<u64>, max_request_bytes: u64) -> Vec<Range<u64>> {
         let mut cached = self.lock();
         let mut claimed = Vec::new();
@@ -151,7 +154,7 @@ impl RangeCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, LruState> {
-        // entries are replaced whole, so a panic leaves none half written
+        // entries are replaced as a whole, so a panic cannot leave one half written
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -233,7 +236,8 @@ fn length(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
-/// Divides a range into ranges of at most `max_request_bytes` bytes, which is at least 1.
+/// Divides a range into ranges of at most `max_request_bytes` bytes. `max_request_bytes` is at
+/// least 1.
 pub(crate) fn split(range: &Range<u64>, max_request_bytes: u64) -> impl Iterator<Item = Range<u64>> + use<> {
     let end = range.end;
     let step = usize::try_from(max_request_bytes).unwrap_or(usize::MAX).max(1);
@@ -250,17 +254,18 @@ pub(crate) fn align_to_lines(range: &Range<u64>, byte_count: u64) -> Range<u64> 
     range.start / LINE_BYTES * LINE_BYTES..end.min(byte_count)
 }
 
-/// The number of reads in sequence before anything is read ahead.
+/// The number of sequential reads that start the read-ahead.
 const MIN_SEQUENTIAL_READS: u32 = 3;
-/// A read continues a sequence if it starts at most `MAX_GAP_BYTES` after its end, or at most
-/// `MAX_BACKWARD_BYTES` before it: threads that share work read slightly out of order.
+/// A read continues a sequence if it starts at most `MAX_GAP_BYTES` after the end of the sequence,
+/// or at most `MAX_BACKWARD_BYTES` before the end. Some distance backward is allowed, because
+/// threads that share work read slightly out of order.
 const MAX_GAP_BYTES: u64 = 256 << 10;
 const MAX_BACKWARD_BYTES: u64 = 8 << 20;
-/// The minimum and maximum number of bytes that are read ahead. It doubles each time.
+/// The minimum and maximum length of the read-ahead in bytes. The length doubles each time.
 const MIN_LOOKAHEAD_BYTES: u64 = 1 << 20;
 const MAX_LOOKAHEAD_BYTES: u64 = 32 << 20;
 
-/// Detects reads of an object that follow one another.
+/// Detects sequential reads of an object.
 #[derive(Debug, Default)]
 pub(crate) struct SequentialReads(Mutex<SequentialState>);
 
@@ -269,7 +274,7 @@ struct SequentialState {
     /// The number of reads in the sequence, and their furthest end.
     reads: u32,
     end: u64,
-    /// The current read-ahead, and the end of what was requested.
+    /// The current length of the read-ahead, and the end of the bytes that were requested ahead.
     lookahead: u64,
     requested_end: u64,
 }

@@ -4,8 +4,8 @@
 //! pins a version: the length, and the ETag or the time of the last change. Each request sends the
 //! ETag as a condition if the store can check it, and each response must report the pinned version.
 //!
-//! The client library retries requests that fail, but not responses that end early; those are
-//! retried here.
+//! The client library retries requests that fail, but not requests whose response ends early. These
+//! are retried here.
 
 use crate::error::{io_error, replaced};
 use crate::runtime::threads;
@@ -30,7 +30,7 @@ pub(crate) struct ObjectVersion {
     pub byte_count: u64,
     /// The ETag; `None` if the store has none.
     etag: Option<String>,
-    /// The time of the last change, in seconds since 1970; 0 if the store does not say.
+    /// The time of the last change, in seconds since 1970; 0 if the store does not report it.
     last_modified: i64,
 }
 
@@ -39,8 +39,8 @@ impl ObjectVersion {
         Self { byte_count: meta.size, etag: meta.e_tag.clone(), last_modified: meta.last_modified.timestamp() }
     }
 
-    /// Returns a text that differs between versions; `None` if the store reports nothing that
-    /// would.
+    /// Returns a text that differs between versions. Returns `None` if the store reports nothing
+    /// that distinguishes versions.
     pub(crate) fn version(&self) -> Option<String> {
         let of = |what: &str| format!("{} bytes, {what}", self.byte_count);
         match &self.etag {
@@ -51,11 +51,11 @@ impl ObjectVersion {
 
     /// Returns the ETag as a condition that the store checks.
     fn condition(&self) -> Option<String> {
-        // weak tags never match, by the rules of HTTP
+        // by the rules of HTTP, weak tags never match
         self.etag.clone().filter(|etag| !etag.starts_with("W/"))
     }
 
-    /// Checks that a response is about this version. Times are compared only if there is no ETag,
+    /// Checks that a response belongs to this version. Times are compared only if there is no ETag,
     /// because copies of an object may have the same ETag but different times.
     fn check(&self, meta: &ObjectMeta) -> io::Result<()> {
         let found = Self::of(meta);
@@ -128,7 +128,7 @@ pub(crate) async fn response_up_to(
     Ok((meta, range, bytes))
 }
 
-/// Reads the body of a response, which must have exactly the bytes of a range.
+/// Reads the body of a response. Fails unless the body is exactly as long as the range.
 async fn body(range: &Range<u64>, stream: impl Stream<Item = object_store::Result<Bytes>> + Send) -> io::Result<Bytes> {
     let length = usize::try_from(range.end.saturating_sub(range.start)).unwrap_or(usize::MAX);
     let mut stream = pin!(stream);

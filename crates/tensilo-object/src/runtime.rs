@@ -1,12 +1,13 @@
-//! The threads that send requests, and values that each process makes for itself.
+//! The threads that send requests, and values that each process creates for itself.
 //!
-//! The client library is asynchronous; the crate is not. So the crate has a small runtime of its
-//! own, and programs that embed it need none. A caller waits on a channel, not in the runtime, so
-//! it may itself be a thread of another runtime. A caller that stops waiting drops a handle, and
-//! its requests are cancelled.
+//! The client library is asynchronous, but the crate is not. So the crate has its own small
+//! runtime, and programs that use the crate do not need one. A caller waits on a channel and not in
+//! the runtime, so the caller can be a thread of another runtime. A caller that stops waiting drops
+//! a handle, which cancels its requests.
 //!
-//! Threads and connections do not survive `fork`, so a child makes its own; see [`PerProcess`]. A
-//! library that panics while it prepares or sends a request causes an error, not a crash.
+//! Threads and connections do not survive a `fork`, so a child process creates its own; see
+//! [`PerProcess`]. If a library panics while it prepares or sends a request, the result is an
+//! error, not a crash.
 
 use crate::error::panicked;
 use futures_util::FutureExt;
@@ -20,7 +21,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 
-/// The maximum number of threads. They mostly wait: received bytes are decoded by other threads.
+/// The maximum number of threads. They mostly wait, because other threads decode the received
+/// bytes.
 const MAX_THREADS: usize = 4;
 /// The maximum number of requests that the process has in flight.
 const MAX_REQUESTS: usize = 256;
@@ -33,9 +35,9 @@ pub(crate) struct Threads {
     handle: Handle,
     /// Permits for requests in flight.
     pub requests: Semaphore,
-    /// Permits for reads that may fill a cache and wait for file locks. There are fewer permits
-    /// than the runtime has blocking threads, so a thread is left for the work that releases the
-    /// locks.
+    /// Permits for reads that fill a cache and may wait for file locks. There are fewer permits
+    /// than blocking threads in the runtime, so a thread always remains for the work that releases
+    /// the locks.
     pub fills: Semaphore,
 }
 
@@ -70,7 +72,8 @@ impl Threads {
     }
 }
 
-/// Runs work that waits for a disk or another process on a blocking thread, and returns its result.
+/// Runs work on a blocking thread, and returns its result. The work may wait for a disk or for
+/// another process.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> io::Result<T> {
     threads()?.handle.spawn_blocking(work).await.map_err(|_| thread_ended())
 }
@@ -105,7 +108,7 @@ impl<T> PendingResult<T> {
     }
 }
 
-/// A task that is cancelled when this is dropped, because its reader is gone.
+/// A task. Dropping this value cancels the task, because no one will receive its result.
 #[derive(Debug)]
 pub(crate) struct Task<T>(pub JoinHandle<T>);
 
@@ -117,7 +120,7 @@ impl<T> Drop for Task<T> {
 
 /// Runs library code that may panic, and returns a panic as an error.
 pub(crate) fn catch_panic<T>(work: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
-    // what the code used is dropped, or not used again after an error
+    // the values that the code used are dropped, or are not used again after an error
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| Err(panicked(&*panic)))
 }
 
@@ -131,8 +134,8 @@ pub(crate) fn thread_ended() -> io::Error {
     io::Error::other("a thread that sends requests has stopped")
 }
 
-/// A value that each process makes on first use. A forked process makes its own, because threads
-/// and connections stay behind in its parent.
+/// A value that each process creates on first use. A forked process creates its own, because
+/// threads and connections stay in its parent.
 ///
 /// The values of all ancestors stay in memory and are never dropped in a child: dropping threads
 /// that do not exist would wait for them forever.
@@ -145,8 +148,9 @@ pub(crate) struct PerProcess<T> {
 struct ProcessValue<T> {
     process: u32,
     value: T,
-    /// The value of a forked child. Only processes without a value set it, so no thread can have
-    /// been setting it when the child was forked.
+    /// The value of a forked child. Only a process that does not have a value yet sets it. The
+    /// parent already has its value, so none of its threads can have been setting this field during
+    /// the fork.
     child: OnceLock<Box<ProcessValue<T>>>,
 }
 
@@ -155,8 +159,8 @@ impl<T> PerProcess<T> {
         Self { first: OnceLock::new() }
     }
 
-    /// Returns the value of this process, made by `make` if there is none yet. If two threads make
-    /// one at the same time, one value is dropped.
+    /// Returns the value of this process. If there is none yet, creates it with `make`. If two
+    /// threads create a value at the same time, one of the values is dropped.
     pub(crate) fn get_or_try_make<E>(&self, make: impl FnOnce() -> Result<T, E>) -> Result<&T, E> {
         let process = process::id();
         let mut slot = &self.first;

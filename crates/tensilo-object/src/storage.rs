@@ -1,8 +1,8 @@
 //! A connection to a store, and operations on whole objects: read, list, create, remove.
 //!
 //! An [`ObjectStorage`] holds what all objects of a store share: the client, the range cache, the
-//! disk cache, and the keys that requests cannot name. The client and the range cache are per
-//! process, so that a connection works after `fork`. `object_file.rs` opens objects for reading,
+//! disk cache, and the keys that requests cannot name. Each process has its own client and range
+//! cache, so a connection also works after a `fork`. `object_file.rs` opens objects for reading,
 //! and `upload.rs` writes them.
 //!
 //! HTTP hosts cannot list objects. There, the names below a prefix are the links of the page that
@@ -26,11 +26,11 @@ use std::time::Duration;
 use tokio::time::sleep;
 use url::Url;
 
-/// A connection to the store of an address: a bucket, a container, a host.
+/// A connection to the store of an address: a bucket, a container or a host.
 ///
 /// A clone shares connections and caches; cloning only increments a reference count. A connection
-/// can be used by any thread and after `fork`. No function needs an asynchronous runtime, and each
-/// can be called from the threads of one.
+/// can be used by any thread, and also after a `fork`. No function needs an asynchronous runtime,
+/// but all of them can be called from the threads of such a runtime.
 #[derive(Clone, Debug)]
 pub struct ObjectStorage(Arc<StorageInner>);
 
@@ -84,13 +84,13 @@ impl ObjectStorage {
         &self.0.unreadable
     }
 
-    /// Returns the keys below a prefix that its last listing left out, without the prefix: see
-    /// [`ObjectStorage::objects`].
+    /// Returns the keys below a prefix that the last listing of this prefix left out, without the
+    /// prefix; see [`ObjectStorage::objects`].
     pub fn unreadable_keys(&self, prefix: &Address) -> Vec<String> {
         self.0.unreadable.below(prefix.key())
     }
 
-    /// Returns the cache that the options set, or else the one that the environment names.
+    /// Returns the cache that the options set, or else the cache that the environment names.
     pub(crate) fn cache(&self) -> io::Result<Option<&Cache>> {
         let found = self.0.cache.get_or_init(|| match &self.0.options.cache {
             Some(explicit) => Ok(explicit.clone()),
@@ -160,8 +160,9 @@ impl ObjectStorage {
         names.map_err(|error| failed(prefix, "listing", error))
     }
 
-    /// Returns a text that changes when an object is replaced: its length, with its ETag or the
-    /// time of its last change. `None` if the store reports neither.
+    /// Returns a text that changes when an object is replaced. It contains the length of the
+    /// object, and its ETag or the time of its last change. Returns `None` if the store reports
+    /// neither an ETag nor a time.
     pub fn version(&self, address: &Address) -> Result<Option<String>> {
         self.check(address)?;
         let key = address.key().clone();
@@ -176,7 +177,7 @@ impl ObjectStorage {
     ///
     /// Leaves out keys that no address can have, because they have an empty component, `.`, `..` or
     /// a control character. [`ObjectStorage::unreadable_keys`] returns them afterwards. Also leaves
-    /// out empty objects `folder/`, which some tools create to show folders.
+    /// out empty objects named `folder/`, which some tools create to show folders.
     ///
     /// Fails on HTTP and HTTPS hosts, which cannot list objects.
     pub fn objects(&self, prefix: &Address) -> Result<Vec<Address>> {
@@ -188,7 +189,7 @@ impl ObjectStorage {
         Ok(keys.into_iter().map(|key| prefix.with_key(key)).collect())
     }
 
-    /// Creates an object, which appears as a whole. Fails with
+    /// Creates an object. The object appears only as a whole. Fails with
     /// [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if it exists, even if another writer
     /// creates it at the same time, and with [`Unsupported`](std::io::ErrorKind::Unsupported) on
     /// HTTP hosts.
@@ -225,8 +226,8 @@ impl ObjectStorage {
         bytes.map_err(|error| failed(address, "reading its metadata", error))
     }
 
-    /// Removes an object, and all objects below the address as a prefix. Leaves empty objects
-    /// `folder/`. If keys below the prefix cannot be read, fails and removes nothing.
+    /// Removes the object with this address, and all objects below this address. Leaves empty
+    /// objects named `folder/`. If keys below the prefix cannot be read, fails and removes nothing.
     pub fn remove(&self, address: &Address) -> Result<()> {
         self.check(address)?;
         let (key, unreadable) = (address.key().clone(), self.unreadable().clone());
@@ -306,8 +307,8 @@ async fn linked_names(folder: &Address, options: &ObjectOptions) -> io::Result<V
 
 /// Reads a page. Fails with [`io::ErrorKind::ConnectionAborted`] if a retry may succeed.
 ///
-/// Does not use the client of `object_store`, which refuses responses without a length, such as
-/// pages of folders.
+/// Does not use the client of `object_store`, because that client refuses responses without a
+/// length, such as the pages of folders.
 async fn page(client: &Client, url: &Url) -> io::Result<Vec<u8>> {
     let transient_error = |error: reqwest::Error| io::Error::new(io::ErrorKind::ConnectionAborted, error);
     let mut response = client.get(url.clone()).send().await.map_err(transient_error)?;
@@ -340,7 +341,7 @@ fn links(page: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Returns the name that a link has directly below a folder, if it is there.
+/// Returns the name of the target of a link, if the target is directly below a folder.
 fn name_below(folder: &Url, link: &str) -> Option<String> {
     let target = folder.join(link).ok()?;
     if target.origin() != folder.origin() {

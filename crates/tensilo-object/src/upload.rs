@@ -1,13 +1,14 @@
-//! Uploads: an object that is written front to back, and appears as a whole when it is published.
+//! Uploads: objects that are written front to back, and that appear as a whole when they are
+//! published.
 //!
 //! A store cannot append to an object, and a writer does not know in advance how long a file will
-//! be. So bytes are collected until an upload part of 16 MiB is full. If the object ends before
-//! that, one put creates it. Otherwise it becomes a multipart upload, which keeps a few parts in
-//! flight while the writer continues. The store shows the object only when the upload is completed,
-//! so a writer that fails or is killed leaves no object.
+//! be. So bytes are collected in memory until an upload part of 16 MiB is full. If the object ends
+//! before that, a single `PUT` creates it. Otherwise, it becomes a multipart upload, which keeps a
+//! few parts in flight while the writer continues. The store shows the object only when the upload
+//! is completed, so a writer that fails or is killed leaves no object.
 //!
-//! After any failure an upload stays failed. A second attempt to publish it could create an object
-//! without the bytes of the first.
+//! After any failure, an upload stays failed. A second attempt to publish it could create an object
+//! that lacks bytes of the first attempt.
 
 use crate::address::Address;
 use crate::error::{Result, io_error};
@@ -26,7 +27,8 @@ use tensilo::sink::Sink;
 /// The size of an upload part in bytes. Stores accept 10,000 parts, which limits an object to about
 /// 160 GB.
 const PART_BYTES: usize = 16 << 20;
-/// The maximum number of parts in flight. Memory holds these, and one that is being filled.
+/// The maximum number of parts in flight. These parts are in memory, along with the part that is
+/// being filled.
 const PARTS_IN_FLIGHT: usize = 4;
 
 /// An object that is written front to back, and appears as a whole when it is published: a [`Sink`]
@@ -115,7 +117,7 @@ impl ObjectUpload {
         result
     }
 
-    /// Sends the remaining bytes, and makes the object visible.
+    /// Sends the remaining bytes, and makes the object appear.
     fn complete(&mut self) -> io::Result<()> {
         match &self.state {
             State::First => {

@@ -2,7 +2,7 @@
 //! inputs of the fuzz targets.
 //!
 //! Thousands of small files would be slow to check out and to list. Tests read the archives
-//! directly, so no unpacked file can be older than its archive.
+//! directly, so there are no unpacked files that could be out of date.
 
 use crate::repository;
 use std::collections::BTreeMap;

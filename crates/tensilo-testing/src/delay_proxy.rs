@@ -1,4 +1,4 @@
-//! A proxy that delays every byte, like a link to a distant object store.
+//! A proxy that adds latency, like a link to a distant object store.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -13,8 +13,8 @@ const BUFFER_BYTES: usize = 64 << 10;
 /// The maximum number of buffers in flight in one direction.
 const QUEUE_CAPACITY: usize = 1024;
 
-/// A proxy on the loopback address. It delays requests and passes responses on at once, so the
-/// delay is the round-trip time. It ends when it is dropped.
+/// A proxy on the loopback address. It delays requests and forwards responses at once, so the delay
+/// is the round-trip time. It stops when it is dropped.
 pub struct DelayProxy {
     address: SocketAddr,
     is_ended: Arc<AtomicBool>,
@@ -70,7 +70,7 @@ struct Link {
 }
 
 impl Link {
-    /// Waits until `bytes` bytes have passed the link.
+    /// Waits until `bytes` bytes have passed through the link.
     fn throttle(&self, bytes: usize) {
         let deliver_at = {
             let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
@@ -80,7 +80,7 @@ impl Link {
         thread::sleep(deliver_at.saturating_duration_since(Instant::now()));
     }
 
-    /// Copies all bytes.
+    /// Copies all bytes, at the rate of the link.
     fn copy(&self, from: &mut TcpStream, to: &mut TcpStream) -> io::Result<()> {
         let mut bytes = vec![0; BUFFER_BYTES];
         loop {

@@ -1,5 +1,5 @@
-//! A proxy in front of a real server that answers late, wrongly or not at all when a test requests
-//! it.
+//! A proxy in front of a real server. When a test requests it, the proxy answers late, wrongly or
+//! not at all.
 
 use crate::http::{Faults, HttpFault, HttpRequest, Message, read_message};
 use std::io::{self, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 /// A proxy on the loopback address. Each connection serves one request and is then closed. The
-/// proxy ends when it is dropped.
+/// proxy stops when it is dropped.
 pub struct FaultProxy {
     address: SocketAddr,
     shared: Arc<ProxyState>,
@@ -46,7 +46,7 @@ impl FaultProxy {
         self.address
     }
 
-    /// Sets the faults of later requests. The function is called for each of them.
+    /// Sets the function that chooses the fault of each later request.
     pub fn set_faults(&self, faults: impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static) {
         self.shared.faults.set(faults);
     }
@@ -99,7 +99,7 @@ impl ProxyState {
         Ok(())
     }
 
-    /// Returns the header lines and the body of the server's response.
+    /// Forwards a request to the server. Returns the header lines and the body of the response.
     fn forward(&self, message: &Message, is_whole: bool) -> io::Result<(String, Vec<u8>)> {
         let mut server = TcpStream::connect(self.server)?;
         let is_forwarded = |line: &&String| {

@@ -31,7 +31,7 @@ pub enum HttpFault {
     Short(usize),
     /// Half of the body, then nothing for this number of milliseconds.
     Stall(u64),
-    /// The whole object with status 200, whatever the requested range.
+    /// The whole object with status 200, regardless of the requested range.
     Whole,
     /// The range that starts this number of bytes later.
     Shifted(u64),
@@ -41,7 +41,7 @@ pub enum HttpFault {
     WrongByte,
 }
 
-/// The faults of [`random_faults`]: each kind except a wrong byte.
+/// The faults of [`random_faults`]: all except a wrong byte.
 const ALL_FAULTS: [HttpFault; 10] = [
     HttpFault::Status(500),
     HttpFault::Status(503),
@@ -55,7 +55,8 @@ const ALL_FAULTS: [HttpFault; 10] = [
     HttpFault::Late(20),
 ];
 
-/// Returns a function that gives one request in `rate` a random fault, reproducible by the seed.
+/// Returns a function that gives, on average, one request in `rate` a random fault. The seed makes
+/// the faults reproducible.
 pub fn random_faults(seed: u64, rate: u64) -> impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static {
     let count = AtomicU64::new(0);
     move |_| {
@@ -93,7 +94,8 @@ impl Faults {
 /// A request with its header lines and its body.
 pub(crate) struct Message {
     pub request: HttpRequest,
-    /// The request line and the header lines, with line ends, without the final empty line.
+    /// The request line and the header lines with their line ends, but without the final empty
+    /// line.
     pub head: Vec<String>,
     pub body: Vec<u8>,
 }

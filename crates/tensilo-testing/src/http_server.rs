@@ -1,5 +1,5 @@
-//! An HTTP server of objects in memory that answers late, wrongly or not at all when a test
-//! requests it.
+//! An HTTP server for objects in memory. When a test requests it, the server answers late, wrongly
+//! or not at all.
 
 use crate::http::{Faults, HttpFault, HttpRequest, Message, lock, read_message};
 use std::borrow::Cow;
@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// An HTTP server on the loopback address: `GET` with one range, `HEAD`, and a page of links for
-/// each folder. It ends when it is dropped.
+/// An HTTP server on the loopback address. It supports `GET` with one range and `HEAD`, and serves
+/// a page of links for each folder. It stops when it is dropped.
 pub struct HttpServer {
     address: SocketAddr,
     shared: Arc<ServerState>,
@@ -75,7 +75,7 @@ impl HttpServer {
         objects.insert(path.to_owned(), Object { bytes: bytes.into(), version });
     }
 
-    /// Sets the faults of later requests. The function is called for each of them.
+    /// Sets the function that chooses the fault of each later request.
     pub fn set_faults(&self, faults: impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static) {
         self.shared.faults.set(faults);
     }

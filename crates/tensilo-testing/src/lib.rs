@@ -1,8 +1,8 @@
 //! Helpers that the tests of several crates share.
 //!
-//! They provide reproducible random numbers, hard data for encodings, archives of test vectors,
+//! They provide reproducible random numbers, data that is hard to encode, archives of test vectors,
 //! temporary folders, HTTP servers with faults and delays, and a counting allocator. Nothing here
-//! uses tensilo's types, so that unit tests of the core can use it, too.
+//! uses tensilo's types, so unit tests of the core can also use these helpers.
 
 mod archive;
 mod delay_proxy;

@@ -1,4 +1,4 @@
-//! Data that is hard for encodings, for tests of the codecs and of whole files.
+//! Data that is hard to encode, for tests of the codecs and of whole files.
 //!
 //! Each [`Pattern`] exercises an encoding or an edge case: equal values, outliers, NaN payloads,
 //! and data that a transform, a mapping or an option was made for. An element is a function of the
@@ -6,13 +6,13 @@
 
 use super::random::mix;
 
-/// A pattern of values. The width selects the float type: bf16, f32, f64, and for one byte a float
-/// with four exponent bits.
+/// A pattern of values. For floats, the width selects the type: bf16, f32 or f64, or for one byte a
+/// float with four exponent bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     AllEqual,
     Ascending,
-    /// The numbers from 0 to the number of elements, permuted.
+    /// The numbers below the number of elements, permuted.
     Permuted,
     /// NaNs with payloads, of both signs.
     Nans,
@@ -23,7 +23,7 @@ pub enum Pattern {
     /// Subnormal numbers of both signs.
     Denormals,
     RandomBits,
-    /// Numbers of random bit lengths, all equally likely.
+    /// Numbers of random bit lengths. All bit lengths are equally likely.
     RandomLengths,
     OneOutlierInConstant,
     OneOutlierInSmooth,
@@ -33,9 +33,9 @@ pub enum Pattern {
     /// Zeros, except for about one element in fifty.
     Sparse,
     Sawtooth,
-    /// The smallest and the largest signed number in turn.
+    /// The smallest and the largest signed number, alternating.
     Extremes,
-    /// Top bytes that are rarer the larger they are: all tiers, and literals.
+    /// Top bytes that are rarer the larger they are, so that all tiers and literals occur.
     Skewed,
     /// Prices in cents as floats, with a rare NaN or -0.
     Decimals,
@@ -49,12 +49,12 @@ pub enum Pattern {
     Gapped,
     /// Times about 10 apart, with a long pause after every forty.
     Pauses,
-    /// Ids of tokens or names: a few are frequent, in no order.
+    /// Ids of tokens or names, in no particular order. A few of them are frequent.
     Names,
-    /// Floats that use only half of the bits of their width.
+    /// Floats that use only the upper half of their bits.
     Halves,
-    /// Noise of varying loudness through two resonances: integers of at most 16 bits, and floats of
-    /// 32 and 64 bits that are multiples of 2^-15.
+    /// Noise of varying loudness, filtered by two resonances: integers of at most 16 bits, and
+    /// floats of 32 and 64 bits that are multiples of 2^-15.
     Sound,
 }
 
@@ -96,7 +96,7 @@ impl Pattern {
         (0..count as u64).flat_map(|i| element(i).into_iter().take(width)).collect()
     }
 
-    /// Returns element `i` of `count`; the caller ignores the bits above its width.
+    /// Returns element `i` of `count`. The caller ignores the bits above the width of an element.
     fn element(self, width: usize, count: u64, i: u64, seed: u64) -> u64 {
         let bits = 8 * width as u32;
         let mantissa_bits = [3, 7, 23, 52][width.ilog2() as usize];
@@ -189,7 +189,7 @@ const RESPONSE: [i64; 40] = [
     -10, -13, -13, -10, -8, -6, -4, -1, 3, 5, 7, 6, 5,
 ];
 
-/// Returns sample `i` of a sound, a signed number of 16 bits.
+/// Returns sample `i` of a sound, a signed 16-bit number.
 fn sound(i: u64, seed: u64) -> i64 {
     let noise = |i: u64| {
         let loudness = 20 + (i % 3000).abs_diff(1500) as i64 / 16;

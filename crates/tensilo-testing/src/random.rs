@@ -1,6 +1,6 @@
 //! Reproducible pseudo-random numbers.
 
-/// The SplitMix64 generator (Steele, Lea, Flood 2014). Its state is the seed.
+/// The SplitMix64 generator (Steele, Lea, Flood 2014). Its initial state is the seed.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);
 

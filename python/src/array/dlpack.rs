@@ -1,8 +1,8 @@
 //! DLPack: exchanges tensors with other libraries without a copy.
 //!
 //! A Python capsule holds a C structure with a pointer, a shape, and a function that frees it. The
-//! structures follow `dlpack.h`, version 1. Older, unversioned capsules are read and written, too,
-//! because libraries still request them.
+//! structures follow `dlpack.h`, version 1. Older, unversioned capsules are also read and written,
+//! because some libraries still request them.
 //!
 //! An exported tensor owns its memory without a reference to a Python object, so any thread may
 //! free it. An imported tensor is moved out of its capsule, which is renamed as DLPack requires;
@@ -22,7 +22,7 @@ use tensilo::DType;
 /// The DLPack device of host memory.
 pub const CPU: (i32, i32) = (1, 0);
 
-/// Host memory, and host memory pinned by CUDA and ROCm.
+/// Host memory, and host memory that is pinned by CUDA or ROCm.
 const HOST_DEVICE_TYPES: [i32; 3] = [1, 3, 11];
 
 const UNVERSIONED: &CStr = c"dltensor";
@@ -163,7 +163,7 @@ pub fn capsule<'py>(
     unsafe { Bound::from_owned_ptr_or_err(py, capsule) }
 }
 
-/// Frees a tensor of [`export`]. Any thread may call it.
+/// Frees a tensor that [`export`] returned. Any thread may call this function.
 unsafe extern "C" fn free_unversioned(tensor: *mut DlManagedTensor) {
     if !tensor.is_null() {
         // SAFETY: `capsule` made both boxes, and the consumer frees them once.
@@ -202,7 +202,7 @@ pub struct ImportedTensor {
     tensor: OwnedTensor,
     pub dtype: DType,
     pub shape: Vec<usize>,
-    /// In elements.
+    /// The strides, in elements.
     strides: Vec<i64>,
     is_writable: bool,
 }
@@ -261,7 +261,7 @@ impl ImportedTensor {
         keywords.set_item("max_version", (1_u32, 0_u32))?;
         let capsule = match export.call((), Some(&keywords)) {
             Ok(capsule) => capsule,
-            // exporters older than DLPack 1 do not know the argument
+            // exporters older than DLPack 1 do not accept the argument
             Err(error) if error.is_instance_of::<PyTypeError>(object.py()) => export.call0()?,
             Err(error) => return Err(error),
         };
@@ -305,11 +305,11 @@ impl ImportedTensor {
             let rank = usize::try_from(found.ndim)?;
             if rank > 64 || (rank > 0 && found.shape.is_null()) {
                 return Err(PyValueError::new_err(format!(
-                    "malformed DLPack tensor: {rank} dimensions and no valid shape"
+                    "malformed DLPack tensor with {rank} dimensions: expected at most 64 dimensions, and a shape"
                 )));
             }
-            // SAFETY: DLPack guarantees that `shape` has `ndim` numbers, and `strides` as many
-            // unless it is null.
+            // SAFETY: DLPack guarantees that `shape` has `ndim` numbers, and that `strides` is null
+            // or has the same number of numbers.
             let (shape, strides) = unsafe { (numbers(found.shape, rank), numbers(found.strides, rank)) };
             let shape: Vec<usize> = shape.iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
             let bytes = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
@@ -347,7 +347,8 @@ impl ImportedTensor {
         self.byte_count() == 0 || pairs.all(|(extent, (stride, expected))| *extent == 1 || *stride == expected)
     }
 
-    /// Returns the elements, contiguous and row-major: borrowed if they already are, else copied.
+    /// Returns the elements, contiguous and row-major. They are borrowed if they already have this
+    /// layout, and otherwise copied.
     pub fn bytes(&self) -> PyResult<Cow<'_, [u8]>> {
         if self.byte_count() == 0 {
             return Ok(Cow::Borrowed(&[]));
@@ -363,7 +364,7 @@ impl ImportedTensor {
         Ok(Cow::Owned(bytes))
     }
 
-    /// Appends the elements at `pointer`, over `dimension` and all dimensions after it.
+    /// Appends the elements that start at `pointer`, along `dimension` and all dimensions after it.
     fn copy_from(&self, dimension: usize, pointer: *const u8, to: &mut Vec<u8>) {
         let width = self.dtype.element_bytes();
         let (Some(&extent), Some(&stride)) = (self.shape.get(dimension), self.strides.get(dimension)) else {

@@ -1,8 +1,8 @@
 //! The dtype names and codes of other libraries.
 //!
 //! NumPy, PyTorch, JAX, ml_dtypes, DLPack and the buffer protocol each name element types in their
-//! own way. Only this file knows these names. It matches strings and codes and imports none of the
-//! libraries, so none has to be installed.
+//! own way. Only this file contains these names. It matches strings and codes and imports none of
+//! the libraries, so none of them has to be installed.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ pub mod dlpack_code {
     pub const FLOAT8_E8M0FNU: u8 = 14;
 }
 
-/// A dtype, by name or as an object of another library: `"bf16"`, `"float32"`, `np.int64`,
+/// A dtype, given by name or as an object of another library: `"bf16"`, `"float32"`, `np.int64`,
 /// `torch.bfloat16`, `str`, `bytes`.
 pub struct DTypeArgument(pub DType);
 
@@ -88,8 +88,8 @@ pub fn named(name: &str) -> Option<DType> {
     Some(long)
 }
 
-/// Returns the DLPack code and width in bits of a dtype. Text and bytes are `u8`, and so are
-/// numbers of 4 and 6 bits, which DLPack packs and tensilo does not.
+/// Returns the DLPack code and width in bits of a dtype. Text and bytes become `u8`. Numbers of 4
+/// and 6 bits also become `u8`, because DLPack packs them and tensilo does not.
 pub fn to_dlpack(dtype: DType) -> (u8, u8) {
     use dlpack_code::{BFLOAT, BOOL, COMPLEX, FLOAT, INT, UINT};
     use dlpack_code::{FLOAT8_E4M3FN, FLOAT8_E4M3FNUZ, FLOAT8_E5M2, FLOAT8_E5M2FNUZ, FLOAT8_E8M0FNU};
@@ -123,7 +123,8 @@ pub fn from_dlpack(code: u8, bits: u8) -> Option<DType> {
     numbers.next()
 }
 
-/// Returns the buffer protocol format of a dtype, or `None` for bf16 and numbers of 4 to 8 bits.
+/// Returns the buffer protocol format of a dtype, or `None` for bf16, floats of 4 to 8 bits and
+/// integers of 4 bits.
 pub fn buffer_format(dtype: DType) -> Option<&'static std::ffi::CStr> {
     Some(match dtype {
         DType::Bf16 => return None,

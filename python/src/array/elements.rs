@@ -1,9 +1,9 @@
 //! Copies arrays of any library into contiguous bytes of one dtype, for the writer.
 //!
-//! An array may support the buffer protocol or DLPack, or be a NumPy array with a dtype of
+//! An array can support the buffer protocol or DLPack. It can also be a NumPy array with a dtype of
 //! ml_dtypes, for which NumPy exports no buffer. The elements are copied because the writer encodes
-//! without the GIL while the caller may change the array. Narrower numbers are widened where that
-//! is exact; nothing is rounded here.
+//! without the GIL, and the caller can change the array in the meantime. Narrower numbers are
+//! widened if that is exact. Nothing is rounded here.
 
 use crate::array::Array;
 use crate::array::dlpack::ImportedTensor;
@@ -74,7 +74,7 @@ fn buffered(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     Ok(Some(Elements { dtype, shape, bytes }))
 }
 
-/// Widens integers. Returns `None` if `to` does not hold all values of their type.
+/// Widens integers. Returns `None` if `to` cannot represent all values of their type.
 pub fn widened(elements: &Elements, to: DType) -> Option<Vec<u8>> {
     let (from_signed, to_signed) = (is_signed(elements.dtype)?, is_signed(to)?);
     let width = elements.dtype.element_bytes();
@@ -83,14 +83,14 @@ pub fn widened(elements: &Elements, to: DType) -> Option<Vec<u8>> {
     }
     let numbers = elements.bytes.chunks_exact(width).map(|bytes| number(bytes, from_signed));
     Some(match to.element_bytes() {
-        // exact: the wider type holds the number
+        // exact: the wider type can represent the number
         2 => numbers.flat_map(|number| (number as i16).to_ne_bytes()).collect(),
         4 => numbers.flat_map(|number| (number as i32).to_ne_bytes()).collect(),
         _ => numbers.flat_map(i64::to_ne_bytes).collect(),
     })
 }
 
-/// Widens floats. Returns `None` if `to` does not hold all values of their type.
+/// Widens floats. Returns `None` if `to` cannot represent all values of their type.
 pub fn widened_floats(elements: &Elements, to: DType) -> Option<Vec<u8>> {
     let bytes = &elements.bytes;
     let wide: Box<dyn Iterator<Item = f32>> = match elements.dtype {

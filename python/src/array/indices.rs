@@ -74,8 +74,8 @@ fn masked(mask: &[bool], count: u64) -> PyResult<Vec<u64>> {
     Ok((0..).zip(mask).filter(|(_, is_chosen)| **is_chosen).map(|(sample, _)| sample).collect())
 }
 
-/// Returns the value of a Python integer or an integer array without dimensions; `None` for other
-/// objects.
+/// Returns the value of a Python integer or of an integer array with zero dimensions. Returns
+/// `None` for other objects.
 pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if let Ok(number) = object.cast_exact::<PyInt>() {
         return number.extract().map(Some).map_err(|_| no_sample(number));
@@ -166,7 +166,7 @@ fn of_type<T: Element + TryInto<i64>>(object: &Bound<'_, PyAny>) -> Option<PyRes
 }
 
 fn dimensions(found: usize) -> PyErr {
-    PyTypeError::new_err(format!("expected sample indices in one dimension, found {found} dimensions"))
+    PyTypeError::new_err(format!("expected one-dimensional sample indices, found {found} dimensions"))
 }
 
 #[cold]

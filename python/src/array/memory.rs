@@ -1,11 +1,11 @@
-//! `Memory`: a pointer with its owner, which arrays and other libraries share.
+//! `Memory`: a pointer and its owner, which arrays and other libraries share.
 //!
 //! A batch, a vector or a file mapping owns the bytes; Python libraries get a pointer to them. A
 //! [`Memory`] pairs the pointer with a reference-counted owner, so a view of a few bytes keeps the
 //! whole allocation alive.
 //!
-//! As long as Python can reach the memory, any of its threads may write to it. So this file never
-//! makes a Rust reference to the bytes: it copies them through the pointer.
+//! As long as Python can reach the memory, any Python thread can write to it. Therefore this file
+//! never creates a Rust reference to the bytes; it copies them through the pointer.
 
 use std::any::Any;
 use std::ptr::NonNull;
@@ -15,7 +15,7 @@ use tensilo_data::{Batch, BatchMemory};
 
 /// A range of memory and its owner. Clones share both.
 ///
-/// While Python can reach the memory, this package copies through the pointer and makes no
+/// While Python can reach the memory, this package copies through the pointer and creates no
 /// references to the bytes.
 #[derive(Clone)]
 pub struct Memory {
@@ -52,21 +52,21 @@ impl Memory {
         Self { pointer, byte_count: bytes.len(), is_writable: true, _owner: Arc::new(lines) }
     }
 
-    /// Takes over memory of a batch allocator.
+    /// Takes ownership of memory from a batch allocator.
     pub fn from_batch_memory(mut memory: Box<dyn BatchMemory>) -> Self {
         let bytes = memory.bytes_mut();
         let (byte_count, pointer) = (bytes.len(), NonNull::from(bytes).cast());
         Self { pointer, byte_count, is_writable: true, _owner: Arc::new(MemoryOwner(memory)) }
     }
 
-    /// Takes over the memory of a vector.
+    /// Takes ownership of the memory of a vector.
     pub fn from_numbers(mut numbers: Vec<i64>) -> Self {
         let (pointer, byte_count) = (NonNull::from(numbers.as_mut_slice()).cast(), size_of_val(numbers.as_slice()));
         Self { pointer, byte_count, is_writable: true, _owner: Arc::new(numbers) }
     }
 
-    /// Splits a batch into the memory of each column's values and the rest of the batch, whose
-    /// values must no longer be accessed.
+    /// Separates a batch from the memory of its values, which is returned column by column. The
+    /// values must no longer be accessed through the batch.
     pub fn from_batch(mut batch: Batch) -> (Arc<Batch>, Vec<Self>) {
         let values = batch.columns_mut().iter_mut().map(|column| {
             let bytes = column.bytes_mut();
@@ -79,7 +79,7 @@ impl Memory {
         (batch, memories)
     }
 
-    /// Returns read-only memory.
+    /// Returns bytes of an owner as read-only memory.
     ///
     /// # Safety
     ///
@@ -138,7 +138,7 @@ impl Memory {
         }
     }
 
-    /// Reads the bytes of the element at `start`; returns `None` if they are out of bounds.
+    /// Reads the element at byte offset `start`; returns `None` if it is out of bounds.
     pub fn element(&self, start: usize, dtype: DType) -> Option<[u8; 8]> {
         let width = dtype.element_bytes();
         let mut bytes = [0; 8];

@@ -1,11 +1,12 @@
 //! `Array`: a tensor whose memory other libraries share.
 //!
-//! A sample, or a column of a batch, is memory with a dtype and a shape. Libraries take it without
-//! a copy in three ways: DLPack (PyTorch, JAX, NumPy), the buffer protocol (`memoryview`), and
-//! `__array__` (NumPy with the dtypes of ml_dtypes). Reading a file needs none of them, so the
-//! package has an array type of its own: it gives access to its elements, and has no arithmetic.
+//! A sample, or a column of a batch, is memory with a dtype and a shape. Other libraries can take
+//! it without a copy in three ways: DLPack (PyTorch, JAX, NumPy), the buffer protocol
+//! (`memoryview`), and `__array__` (NumPy with the dtypes of ml_dtypes). Reading a file requires
+//! none of these libraries, so the package has its own array type. It gives access to the elements,
+//! and has no arithmetic.
 //!
-//! In this folder, `memory` and `dtype` are what an array consists of. `dlpack`, `elements` and
+//! In this folder, `memory` and `dtype` are the components of an array. `dlpack`, `elements` and
 //! `out` move data in and out, and `indices` parses sample indices. Only `elements` and `out`
 //! depend on `Array` itself.
 
@@ -29,7 +30,7 @@ use tensilo::DType;
 /// A row-major tensor whose memory NumPy, PyTorch and JAX share without a copy.
 ///
 /// ``numpy()``, ``torch()`` and ``jax()`` return arrays of these libraries.
-/// ``torch.from_dlpack(array)``, ``np.asarray(array)`` and ``memoryview(array)`` work, too. The
+/// ``torch.from_dlpack(array)``, ``np.asarray(array)`` and ``memoryview(array)`` also work. The
 /// memory is writable and belongs to the array, unless ``readonly`` is true. ``len(array)`` is the
 /// first extent. An integer index or a slice returns a view along the first dimension.
 #[pyclass(frozen, module = "tensilo")]
@@ -61,7 +62,7 @@ impl Array {
         self.element(py)
     }
 
-    /// Returns an array. Fails if the length of the memory does not match the shape.
+    /// Creates an array. Fails if the size of the memory does not match the shape.
     pub fn new(memory: Memory, dtype: DType, shape: Vec<usize>) -> PyResult<Self> {
         if shape.len() > MAX_RANK {
             let message = format!("{} dimensions exceed the maximum of {MAX_RANK}", shape.len());
@@ -98,7 +99,7 @@ impl Array {
         Some(Self { memory, dtype: self.dtype, shape })
     }
 
-    /// Returns a view of index `i` of the first dimension, which it drops from the shape.
+    /// Returns a view of index `i` of the first dimension. The view has one dimension fewer.
     pub fn member(&self, i: usize) -> Option<Self> {
         let mut member = self.range(i, i.checked_add(1)?)?;
         member.shape.remove(0);
@@ -148,7 +149,7 @@ impl Array {
                 let [_, _, _, _, e, f, g, h] = bytes;
                 PyComplex::from_doubles(py, float([a, b, c, d]), float([e, f, g, h])).into_any()
             }
-            // exact: these values include all 4-bit integers
+            // exact: the value is a 4-bit integer
             DType::I4 => (self.dtype.small_value(a).unwrap_or(0.0) as i8).into_pyobject(py)?.into_any(),
             DType::U4 => a.into_pyobject(py)?.into_any(),
             dtype => match dtype.small_value(a) {
@@ -167,7 +168,7 @@ fn is_integer(dtype: DType) -> bool {
 #[pymethods]
 impl Array {
     /// The dtype: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool", "complex64",
-    /// or a number of 4 to 8 bits, such as "f8_e4m3fn", "f4_e2m1" or "i4".
+    /// or a 4- to 8-bit type, such as "f8_e4m3fn", "f4_e2m1" or "i4".
     #[getter]
     fn dtype(&self) -> &'static str {
         self.dtype.name()
@@ -200,8 +201,8 @@ impl Array {
     /// Returns a NumPy array that shares the memory.
     ///
     /// bf16 becomes ``ml_dtypes.bfloat16`` if that package is installed. Without it,
-    /// ``dtype="float32"`` converts exactly, and ``view="uint16"`` returns the bits. Numbers of 4
-    /// to 8 bits become dtypes of that package; without it, ``view="uint8"`` returns the bits.
+    /// ``dtype="float32"`` converts exactly, and ``view="uint16"`` returns the bits. 4- to 8-bit
+    /// numbers get dtypes of that package; without it, ``view="uint8"`` returns the bits.
     ///
     /// Args:
     ///     dtype (dtype or str, optional): the NumPy dtype to convert to. The result is a copy,
@@ -236,7 +237,8 @@ impl Array {
         slf.py().import("tensilo._numpy")?.call_method1("to_array", (slf, dtype, copy))
     }
 
-    /// Returns an array of another dtype of the same width that shares the bytes.
+    /// Returns an array that shares the memory, but reinterprets its bytes as another dtype of the
+    /// same width.
     ///
     /// Args:
     ///     dtype (str or dtype): the dtype of the result.
@@ -348,7 +350,7 @@ impl Array {
     }
 }
 
-/// Returns the array of a pickle.
+/// Restores an array from a pickle.
 #[pyfunction]
 pub fn _array_of_bytes(bytes: &[u8], dtype: DTypeArgument, shape: Vec<usize>) -> PyResult<Array> {
     Array::new(Memory::copied(bytes), dtype.0, shape)
@@ -395,7 +397,7 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
     let layout = Box::new(ShapeAndStrides { shape, strides });
     let dimensions = c_int::try_from(layout.shape.len())?;
     let has = |flag: c_int| flags & flag == flag;
-    // the protocol wants null pointers for the extents and strides of rank 0
+    // the protocol requires null pointers for the extents and strides of an array of rank 0
     let has_extents = dimensions > 0 && has(ffi::PyBUF_ND);
     let layout = Box::into_raw(layout);
     // SAFETY: `view` is Python's, `layout` was made above and lives until `release`. The array

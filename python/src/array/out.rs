@@ -1,9 +1,9 @@
-//! `out=`: reads samples directly into an array of the caller.
+//! `out=`: reads samples directly into the caller's array.
 //!
-//! `out` may be a writable array of any library. Its dtype and shape are checked before anything is
-//! read. Readers write to memory from an allocator, so [`OutAllocator`] hands out the memory of the
-//! caller, once. The object is held until the call returns: a buffer by its view, a DLPack tensor
-//! by its capsule.
+//! `out` can be a writable array of any library. Its dtype and shape are checked before anything is
+//! read. Readers write to memory that an allocator returns, so [`OutAllocator`] returns the
+//! caller's memory, and only once. A buffer view or a DLPack capsule keeps the object alive until
+//! the call returns.
 
 use crate::array::Array;
 use crate::array::dlpack::ImportedTensor;
@@ -18,11 +18,11 @@ use std::sync::{Mutex, PoisonError};
 use tensilo::DType;
 use tensilo_data::{BatchAllocator, BatchMemory, DataError};
 
-/// An allocator that returns the memory of the caller.
+/// An allocator that returns the caller's memory.
 #[derive(Default)]
 pub struct OutAllocator(Mutex<Option<OutMemory>>);
 
-/// Memory of the caller, valid until the call returns.
+/// The caller's memory, which is valid until the call returns.
 #[derive(Clone, Copy)]
 pub struct OutMemory {
     pointer: *mut u8,
@@ -68,7 +68,7 @@ impl BatchMemory for OutMemory {
         if self.byte_count == 0 {
             return &[];
         }
-        // SAFETY: the memory of the caller, see `OutAllocator::set`.
+        // SAFETY: the memory belongs to the caller, see `OutAllocator::set`.
         unsafe { std::slice::from_raw_parts(self.pointer, self.byte_count) }
     }
 
@@ -129,8 +129,8 @@ impl Out {
         }
     }
 
-    /// Fails unless the memory has this dtype and shape. Buffers of bytes are accepted for any
-    /// dtype and buffers of `u16` for bf16, if their size matches.
+    /// Fails unless the memory has this dtype and shape. A buffer of bytes is accepted for any
+    /// dtype, and a buffer of `u16` for bf16, if its size matches.
     pub fn check(&self, dtype: DType, shape: &[usize]) -> PyResult<()> {
         let (found, extents) = match self {
             Self::Array(array) => (Some(array.dtype), &array.shape),
@@ -156,7 +156,7 @@ fn read_only() -> PyErr {
     PyValueError::new_err("out is read-only: pass a writable array")
 }
 
-/// A contiguous, writable view of the buffer protocol, released on drop.
+/// A contiguous, writable buffer view, which is released on drop.
 pub struct WritableBuffer {
     view: Box<ffi::Py_buffer>,
     pub dtype: Option<DType>,
@@ -197,7 +197,7 @@ impl WritableBuffer {
 impl Drop for WritableBuffer {
     fn drop(&mut self) {
         Python::attach(|_| {
-            // SAFETY: filled once, and released once.
+            // SAFETY: the view was filled once, and is released once.
             unsafe { ffi::PyBuffer_Release(&mut *self.view) }
         });
     }

@@ -1,10 +1,11 @@
 //! Exports batches, columns and datasets through Arrow's PyCapsule interface.
 //!
 //! A capsule holds an Arrow C structure whose buffers keep the owner of the values alive. Values
-//! are shared where Arrow has the same layout, and copied where it differs, as for bools and bf16.
+//! are shared where Arrow has the same layout, and copied where its layout differs, as for bools
+//! and bf16.
 //!
-//! A dataset is exported as a stream of record batches with the Arrow types it was imported from. A
-//! thread reads one batch ahead, and ends when the stream is dropped.
+//! A dataset is exported as a stream of record batches, with the Arrow types that it was imported
+//! from. A thread reads one batch ahead, and ends when the stream is dropped.
 
 use crate::array::memory::Memory;
 use crate::batch::samples::ColumnSamples;
@@ -46,7 +47,7 @@ fn capsules<'py>(py: Python<'py>, field: &Field, data: &ArrayData) -> PyResult<B
     PyTuple::new(py, [schema, array])
 }
 
-/// Returns a record batch of columns.
+/// Combines columns into a record batch.
 fn record_batch(columns: impl Iterator<Item = ColumnSamples>, sample_count: usize) -> PyResult<RecordBatch> {
     let (mut fields, mut arrays) = (Vec::new(), Vec::new());
     for column in columns {
@@ -76,7 +77,7 @@ pub fn batch_capsules<'py>(
     capsules(py, &field, &structs.to_data())
 }
 
-/// Returns the capsule of a stream with a single batch.
+/// Returns a stream capsule with a single batch.
 pub fn batch_stream<'py>(
     py: Python<'py>,
     columns: impl Iterator<Item = ColumnSamples>,
@@ -87,8 +88,8 @@ pub fn batch_stream<'py>(
     stream_capsule(py, Batches { schema, batches: Source::One(Some(batch)) })
 }
 
-/// Returns the capsule of a stream of all samples of a dataset, with the Arrow types it was
-/// imported from.
+/// Returns a stream capsule with all samples of a dataset. The stream has the Arrow types that the
+/// dataset was imported from.
 pub fn dataset_stream<'py>(
     py: Python<'py>,
     dataset: tensilo_data::Dataset,
@@ -157,7 +158,7 @@ impl Iterator for Batches {
                     self.batches = Source::One(None);
                     None
                 }
-                // a channel that closes without `End` has lost samples
+                // if the channel closes without `End`, samples are missing
                 _ => Some(Err(ArrowError::ComputeError("the thread that reads the samples has died".to_owned()))),
             },
         }
@@ -173,7 +174,7 @@ impl RecordBatchReader for Batches {
 /// Converts a column of a batch to Arrow, see [`ArrowSamples`].
 fn arrow_data(column: &ColumnSamples) -> PyResult<(FieldRef, ArrayData)> {
     let (found, schema) = (column.column(), &*column.schema);
-    // the conversion reads a private copy: Python may write to shared memory at any time
+    // the conversion reads a private copy: Python can write to shared memory at any time
     let is_converted = matches!(schema.dtype, DType::Bf16 | DType::Bool) || schema.metadata.contains_key("arrow.type");
     let memory = &column.memory;
     let samples = ArrowSamples {
@@ -195,7 +196,8 @@ fn arrow_data(column: &ColumnSamples) -> PyResult<(FieldRef, ArrayData)> {
 /// Returns a buffer that shares memory.
 fn shared(memory: &Memory) -> Buffer {
     let Some(pointer) = NonNull::new(memory.pointer()) else { return Buffer::from(Vec::<u8>::new()) };
-    // SAFETY: the buffer keeps the owner, so the memory stays valid. Arrow consumers take it as
-    // immutable. As with NumPy arrays that pyarrow wraps, the caller must not write to it.
+    // SAFETY: the buffer keeps the owner, so the memory stays valid. Arrow consumers treat the
+    // memory as immutable. As with NumPy arrays that pyarrow wraps, the caller must not write to
+    // the memory.
     unsafe { Buffer::from_custom_allocation(pointer, memory.byte_count(), Arc::new(AssertUnwindSafe(memory.clone()))) }
 }

@@ -1,7 +1,7 @@
-//! The buffers of a column: what selections copy and pickles store.
+//! The buffers of a column, which selections copy and pickles store.
 //!
-//! A batch keeps its samples in memory of its reader. To select samples or to pickle a batch, its
-//! columns are split into lists, extents, values and validity, the form that writers take.
+//! The samples of a batch are in the memory of its reader. Selecting samples or pickling a batch
+//! splits each column into lists, extents, values and validity, the form that writers take.
 //! [`batch`] rebuilds a batch from such buffers.
 
 use crate::array::memory::Memory;
@@ -113,7 +113,7 @@ impl ColumnBuffers {
 
     /// Returns the samples at these indices, in this order.
     ///
-    /// Cost: a copy of these samples; for ragged and nested columns also a pass over all lengths.
+    /// Cost: a copy of these samples and, for ragged and nested columns, a pass over all lengths.
     pub fn select(&self, samples: &[usize]) -> PyResult<Self> {
         let missing = || PyIndexError::new_err("the sample is not in the batch");
         let mut items = samples.to_vec();
@@ -183,7 +183,7 @@ impl ColumnBuffers {
             .into_pyobject(py)
     }
 
-    /// Returns the buffers of a pickle.
+    /// Restores the buffers from a pickle.
     pub fn from_state(state: ColumnState<'_>) -> PyResult<Self> {
         let (name, column, lists, item_count, extents, values, validity) = state;
         let (extents, rest) = extents.as_bytes().as_chunks();
@@ -219,7 +219,8 @@ fn starts(lengths: impl Iterator<Item = usize>) -> Vec<usize> {
     lengths.map(start).collect()
 }
 
-/// Makes a batch of columns that hold these samples.
+/// Creates a batch from the buffers of its columns. `samples` has the index of each sample in the
+/// dataset.
 pub fn batch(samples: Vec<u64>, columns: &[ColumnBuffers]) -> crate::error::Result<tensilo_data::Batch> {
     let values: Vec<Vec<u8>> = columns.iter().map(|buffers| buffers.values.to_vec()).collect();
     let lists: Vec<Vec<ListBatch<'_>>> = columns

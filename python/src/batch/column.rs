@@ -1,8 +1,8 @@
 //! `BatchColumn`: the samples of one column of a batch, as Python sees them.
 //!
 //! Samples of a fixed shape are one tensor, which any library takes. Samples of different shapes
-//! are not, so the caller chooses between values with offsets, a padded tensor, and a list of
-//! objects. Errors name the methods that do work.
+//! are not one tensor, so the caller chooses between values with offsets, a padded tensor, and a
+//! list of objects. Error messages name the methods that work.
 
 use crate::arguments::{Natural, PaddingValue};
 use crate::array::Array;
@@ -26,7 +26,7 @@ use tensilo_data::{BatchMemory, Padding};
 /// Samples of a fixed shape are one tensor: ``numpy()``, ``torch()``, ``jax()`` and
 /// ``torch.from_dlpack(column)`` share its memory. For samples of different shapes, ``ragged()``
 /// returns values and offsets, and ``padded()`` a padded tensor. ``tolist()`` returns text and
-/// bytes. Arrow libraries take any column: ``pa.array(column)``.
+/// bytes. Arrow libraries accept any column: ``pa.array(column)``.
 #[pyclass(frozen, module = "tensilo")]
 pub struct BatchColumn(pub ColumnSamples);
 
@@ -61,7 +61,7 @@ impl BatchColumn {
     }
 }
 
-/// The byte offset of a sample and its shape.
+/// The byte offset of a sample in the values, and its shape.
 type Slot<'py> = (usize, Bound<'py, PyTuple>);
 
 /// Converts the arrays of a sample to numbers and lists.
@@ -144,7 +144,8 @@ impl BatchColumn {
 
     /// Returns a bool array that is true for null samples, or None if there are no nulls.
     ///
-    /// The elements of a null sample are zeros if the shape is fixed; otherwise it has none.
+    /// If the shape is fixed, the elements of a null sample are zeros; otherwise, a null sample has
+    /// no elements.
     fn nulls(&self) -> PyResult<Option<Array>> {
         if self.null_count() == 0 {
             return Ok(None);
@@ -226,7 +227,7 @@ impl BatchColumn {
         Ok(Array::from_numbers(self.0.item_offsets()?))
     }
 
-    /// Returns the byte offset of each sample in the values and its shape; None for nulls.
+    /// Returns, for each sample, its byte offset in the values and its shape; None for nulls.
     fn _sample_slots<'py>(&self, py: Python<'py>) -> PyResult<Vec<Option<Slot<'py>>>> {
         let slot = |i: usize| {
             let start = self.0.column().offsets().get(i).copied().unwrap_or(0);
@@ -242,10 +243,10 @@ impl BatchColumn {
     ///
     /// Args:
     ///     value (float, optional): the padding value, which also fills null samples. Default: 0.
-    ///     multiple (int, optional): rounds the padded length up to a multiple of this, so that
-    ///         fewer shapes occur. Default: 1.
-    ///     out (optional): an array to write to, of the shape that ``padded_shape`` returns:
-    ///         anything writable with DLPack or the buffer protocol. It is returned. Default: a new
+    ///     multiple (int, optional): rounds the padded length up to a multiple of this number, so
+    ///         fewer different shapes occur. Default: 1.
+    ///     out (optional): an array to write to and return: any writable object with DLPack or the
+    ///         buffer protocol, of the shape that ``padded_shape`` returns. Default: a new
     ///         ``Array``.
     #[pyo3(signature = (value=PaddingValue(0.0), *, multiple=Natural(1), out=None))]
     fn padded<'py>(
@@ -257,7 +258,7 @@ impl BatchColumn {
     ) -> PyResult<Bound<'py, PyAny>> {
         self.0.check_values()?;
         let padding = Padding::new().value(value.0).multiple(multiple.0);
-        // SAFETY: only another Python thread could write to the values during this copy. It would
+        // SAFETY: only another Python thread could write to the values during this copy. That would
         // corrupt the numbers, as with any array that is written and read at the same time.
         let values = unsafe { std::slice::from_raw_parts(self.0.memory.pointer(), self.0.memory.byte_count()) };
         let Some(object) = out else {
@@ -363,7 +364,7 @@ impl BatchColumn {
     }
 }
 
-/// Returns the column of a pickle.
+/// Restores a column from a pickle.
 #[pyfunction]
 pub fn _batch_column(py: Python<'_>, samples: Vec<u64>, column: ColumnState<'_>) -> PyResult<BatchColumn> {
     BatchColumn::of(buffers::batch(samples, &[ColumnBuffers::from_state(column)?]).or_raise(py)?)

@@ -1,8 +1,9 @@
 //! `Batch`: samples column by column, as readers and loaders return them.
 //!
-//! A batch is both a mapping from names to columns and a sequence of samples, and shares its memory
-//! with both. In this folder, `samples` are the samples of a column and `column` is the class for
-//! Python. `arrow` exports them as capsules, and `buffers` copies them for selections and pickles.
+//! A batch is both a mapping from names to columns and a sequence of samples. Columns and samples
+//! share the memory of the batch. In this folder, `samples` has the samples of a column, and
+//! `column` the Python class for them. `arrow` exports them as capsules, and `buffers` copies them
+//! for selections and pickles.
 
 pub mod arrow;
 pub mod buffers;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 ///
 /// ``batch["mel"]`` is a ``BatchColumn``, ``batch[3]`` a sample as a dict. ``batch[2:4]``,
 /// ``batch[[5, 3]]`` and ``batch[mask]`` are copies of the selected samples. A batch is a mapping
-/// from names to columns, but ``len(batch)`` is the number of samples. Arrow libraries take it:
+/// from names to columns, but ``len(batch)`` is the number of samples. Arrow libraries accept it:
 /// ``pa.table(batch)``. Its pickle contains the values.
 #[pyclass(frozen, mapping, module = "tensilo")]
 pub struct Batch {
@@ -45,7 +46,7 @@ impl Batch {
     }
 
     fn sample_count(&self) -> usize {
-        self.batch.samples().len()
+        self.batch.indices().len()
     }
 
     /// Returns the column at an index of the batch.
@@ -71,7 +72,7 @@ impl Batch {
         let indices = indices.iter().map(|index| usize::try_from(*index)).collect::<Result<Vec<_>, _>>()?;
         let columns = self.columns().map(|column| ColumnBuffers::of(&column)?.select(&indices));
         let columns = columns.collect::<PyResult<Vec<_>>>()?;
-        let samples = indices.iter().filter_map(|index| self.batch.samples().get(*index).copied()).collect();
+        let samples = indices.iter().filter_map(|index| self.batch.indices().get(*index).copied()).collect();
         let substituted: HashSet<usize> = self.batch.substituted().iter().copied().collect();
         let substituted =
             (0..).zip(&indices).filter(|(_, index)| substituted.contains(index)).map(|(i, _)| i).collect();
@@ -92,9 +93,9 @@ impl Batch {
 impl Batch {
     /// The indices of the samples in the dataset: an i64 array.
     #[getter]
-    fn samples(&self) -> PyResult<Array> {
+    fn indices(&self) -> PyResult<Array> {
         Ok(Array::from_numbers(
-            self.batch.samples().iter().map(|sample| i64::try_from(*sample)).collect::<Result<_, _>>()?,
+            self.batch.indices().iter().map(|sample| i64::try_from(*sample)).collect::<Result<_, _>>()?,
         ))
     }
 
@@ -104,13 +105,13 @@ impl Batch {
         self.batch.epoch()
     }
 
-    /// The position in the epoch at which the step starts, over all ranks.
+    /// The position in the epoch at which the step starts, counted over all ranks.
     #[getter]
     fn position(&self) -> u64 {
         self.batch.position()
     }
 
-    /// The indices in the batch of samples that replace damaged ones.
+    /// The samples that replace damaged samples, as indices in the batch.
     #[getter]
     fn substituted(&self) -> Vec<usize> {
         self.batch.substituted().to_vec()
@@ -198,7 +199,7 @@ impl Batch {
         let columns =
             self.columns().map(|column| ColumnBuffers::of(&column)?.to_state(py)).collect::<PyResult<Vec<_>>>()?;
         let origin = (self.batch.epoch(), self.batch.position(), self.batch.substituted().to_vec());
-        Ok((make, (self.batch.samples().to_vec(), origin, columns).into_pyobject(py)?))
+        Ok((make, (self.batch.indices().to_vec(), origin, columns).into_pyobject(py)?))
     }
 
     /// Raises TypeError, so that NumPy and pandas do not mistake the column names for the values.
@@ -214,7 +215,7 @@ impl Batch {
     }
 }
 
-/// Returns the batch of a pickle.
+/// Restores a batch from a pickle.
 #[pyfunction]
 pub fn _batch(
     py: Python<'_>,

@@ -1,12 +1,12 @@
-//! `ColumnSamples`: the samples of one column of a batch, and each as a Python object.
+//! `ColumnSamples`: the samples of one column of a batch, and their conversion to Python objects.
 //!
-//! The batch of the crates holds values, offsets, extents, lists and validity for each column.
-//! Python may write to the values at any time, so no Rust reference to them may exist:
+//! In the crates, a batch holds values, offsets, extents, lists and validity for each column.
+//! Python can write to the values at any time, so no Rust reference to them may exist:
 //! [`Memory::from_batch`] moves them out of the batch, and [`ColumnSamples`] pairs a column with
 //! the memory of its values.
 //!
-//! Batches, `BatchColumn`, Arrow arrays and pickles are all built on this type, which knows none of
-//! them.
+//! Batches, `BatchColumn`, Arrow arrays and pickles are all built on this type, which depends on
+//! none of them.
 
 use crate::array::Array;
 use crate::array::memory::Memory;
@@ -33,7 +33,8 @@ impl ColumnSamples {
         Some(Self { batch: batch.clone(), number, schema, memory })
     }
 
-    /// Returns the column of the batch for everything but its values, which only `memory` has.
+    /// Returns the column of the batch. Its values are only in `memory`, so the caller must not use
+    /// the values of this column.
     pub fn column(&self) -> &tensilo_data::BatchColumn {
         static NONE: OnceLock<tensilo_data::BatchColumn> = OnceLock::new();
         // the column exists, see `new`
@@ -92,7 +93,7 @@ impl ColumnSamples {
             shape.extend(inner);
             return Array::new(self.memory.clone(), self.element(), shape);
         }
-        // lists of items of a fixed shape
+        // lists whose items have a fixed shape
         let fixed: Vec<usize> = self
             .schema
             .shape
@@ -114,7 +115,7 @@ impl ColumnSamples {
         ends.map_or(self.sample_count(), |end| usize::try_from(*end).unwrap_or(usize::MAX))
     }
 
-    /// Returns whether samples are lists or may have different shapes.
+    /// Returns whether samples are lists or can have different shapes.
     pub fn item_shapes_vary(&self) -> bool {
         !self.schema.levels.is_empty() || self.schema.shape.is_ragged()
     }
@@ -156,7 +157,7 @@ impl ColumnSamples {
 
     /// Returns the indices of the samples in the dataset.
     pub fn numbers(&self) -> &[u64] {
-        self.batch.samples()
+        self.batch.indices()
     }
 
     /// Returns whether sample `i` is null.
@@ -184,7 +185,7 @@ impl ColumnSamples {
         }
     }
 
-    /// Returns list `i` of a level, or the item below the last level.
+    /// Returns list `i` of a level, or item `i` if the level is below the last lists.
     fn member<'py>(&self, py: Python<'py>, level: usize, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let Some(lists) = self.column().lists().get(level) else { return self.item(py, i) };
         if lists.is_null(i) {

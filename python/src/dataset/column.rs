@@ -1,7 +1,7 @@
 //! `Column`: reads one column of a dataset.
 //!
-//! Samples are read into a new batch, or directly into memory of the caller (`out=`). A sample that
-//! is stored raw in a mapped file can also be viewed in place, without a copy; the array then keeps
+//! Samples are read into a new batch, or directly into the caller's memory (`out=`). A sample that
+//! is stored raw in a mapped file can also be viewed in place, without a copy. Such an array keeps
 //! the mapping alive.
 
 use crate::array::Array;
@@ -52,7 +52,7 @@ impl Column {
         BatchColumn::of(self.opened.take(py, &self.selection(dtype, false), samples)?)
     }
 
-    /// Reads samples into memory of the caller.
+    /// Reads samples into the caller's memory.
     fn read_slice(&self, py: Python<'_>, samples: &[u64], dtype: Option<DTypeArgument>, out: &Out) -> PyResult<()> {
         let schema = self.schema()?;
         check_values(schema)?;
@@ -121,17 +121,17 @@ impl Column {
         Ok(ColumnType(self.schema()?.clone()))
     }
 
-    /// Reads samples in the order of ``indices``; repeated indices are returned repeatedly.
+    /// Reads samples in the order of ``indices``, which may contain duplicates.
     ///
     /// Args:
     ///     indices: the sample indices: a list, a range, an array or a tensor of integers, or a
     ///         boolean mask. Negative indices count from the end.
-    ///     dtype (str or dtype, optional): the dtype to convert to. Floats convert to any float,
-    ///         rounded to nearest even if narrower; integers convert to wider integers. Default:
-    ///         the dtype of the column.
-    ///     out (optional): an array of shape ``(len(indices), *shape)`` to read into: anything
-    ///         writable with DLPack or the buffer protocol. It is returned. If the call fails, its
-    ///         content is unspecified. Default: a new ``BatchColumn``.
+    ///     dtype (str or dtype, optional): the dtype to convert to. Floats convert to any float
+    ///         dtype; if it is narrower, they are rounded to nearest even. Integers convert to
+    ///         wider integers. Default: the dtype of the column.
+    ///     out (optional): an array to read into and return: any writable object with DLPack or the
+    ///         buffer protocol, of shape ``(len(indices), *shape)``. If the call fails, its content
+    ///         is unspecified. Default: a new ``BatchColumn``.
     ///
     /// Cost: decodes the samples into one allocation, without the GIL.
     #[pyo3(signature = (indices, *, dtype=None, out=None))]
@@ -142,7 +142,7 @@ impl Column {
         dtype: Option<DTypeArgument>,
         out: Option<Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let samples = indices::from_object(&indices, self.opened.view.n())?;
+        let samples = indices::from_object(&indices, self.opened.view.sample_count())?;
         match out {
             None => Ok(self.read(py, &samples, dtype)?.into_pyobject(py)?.into_any()),
             Some(object) => {
@@ -161,12 +161,12 @@ impl Column {
     /// Cost: a few cache misses; the first view of a chunk verifies its checksum.
     fn view(&self, py: Python<'_>, index: i64) -> PyResult<Array> {
         check_values(self.schema()?)?;
-        let n = self.opened.view.n();
+        let n = self.opened.view.sample_count();
         let no_view = |message: &str| PyValueError::new_err(format!("column {:?}: {message}", self.name));
         let sample = indices::wrapped(index, n)
             .ok_or_else(|| PyIndexError::new_err(format!("sample index {index} is out of range for {n} samples")))?;
         let view = self.opened.view.for_this_process();
-        let (_, sample) = view.sample(sample, 0).unwrap_or((0, sample)); // views of Python have one dataset
+        let (_, sample) = view.sample(sample, 0).unwrap_or((0, sample)); // a view in Python has one dataset
         let dataset = view.datasets().first().unwrap_or(&self.opened.dataset);
         let found = py.detach(|| dataset.find(self.number, sample)).or_raise(py)?;
         let Some(column) = found.column else { return Err(no_view("the sample is null")) };
@@ -180,8 +180,8 @@ impl Column {
         let shape = view.shape().iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
         let dtype =
             if view.shape().is_empty() || !self.schema()?.dtype.is_string() { self.schema()?.dtype } else { DType::U8 };
-        // SAFETY: the column keeps the mapping that contains the sample, and the file does not
-        // change: `open` documents this requirement.
+        // SAFETY: the column keeps the mapping of the sample alive, and the file does not change,
+        // as the documentation of `open` requires.
         let memory = unsafe { Memory::from_owner(view.bytes(), column.clone()) };
         Array::new(memory, dtype, shape)
     }
@@ -200,11 +200,11 @@ impl Column {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        Ok(usize::try_from(self.opened.view.n())?)
+        Ok(usize::try_from(self.opened.view.sample_count())?)
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, index: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let samples = indices::from_object(&index, self.opened.view.n())?;
+        let samples = indices::from_object(&index, self.opened.view.sample_count())?;
         let read = self.read(py, &samples, None)?;
         match indices::single(&index)?.is_some() {
             true => read.0.sample(py, 0),
@@ -220,7 +220,7 @@ impl Column {
             self.name,
             schema.type_name(),
             schema.shape,
-            self.opened.view.n()
+            self.opened.view.sample_count()
         ))
     }
 

@@ -1,11 +1,11 @@
 //! `Dataset`: one or more files as one sequence of samples.
 //!
-//! The Python object holds its source and is unopened, open or closed. An unpickled dataset opens
-//! its files on first use, so it is cheap to send to a process that may never read from it. It must
-//! then be the same dataset, which its id proves.
+//! The Python object has a source and is unopened, open or closed. An unpickled dataset opens its
+//! files on first use, so it is cheap to send to a process that may never read from it. When it
+//! opens the files, it compares the id of the dataset with the id in the pickle.
 //!
-//! In this folder, `source` is where a dataset comes from and which subset of it is read, `opened`
-//! is the open dataset with its pool of readers, and `column` is a single column.
+//! In this folder, `source` describes where a dataset comes from and which subset of it is read.
+//! `opened` has the open dataset with its pool of readers, and `column` a single column.
 
 pub mod column;
 pub mod opened;
@@ -34,13 +34,14 @@ const MAX_NAMES: usize = 64;
 /// ``len(dataset)`` is the number of samples. ``dataset[17]`` is one sample as a dict,
 /// ``dataset[1000:1256]`` a ``Batch``, and ``dataset["mel"]`` a ``Column``. Threads can share a
 /// dataset, and it works in forked processes. ``with tensilo.open(path) as dataset`` closes it at
-/// the end of the block; its files are closed when no array is a view of them. The pickle of a
-/// dataset opened from a path is smaller than 1 KB: the other process opens it again on first use.
+/// the end of the block; a file is closed once no array is a view of it. The pickle of a dataset
+/// that was opened from a path is smaller than 1 KB, because the other process opens the dataset
+/// again on first use.
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Dataset {
     source: Source,
     subset: Subset,
-    /// The id of the dataset when it was pickled.
+    /// The id that the dataset had when it was pickled.
     expected_id: Option<String>,
     state: Mutex<State>,
 }
@@ -113,7 +114,7 @@ fn closed() -> PyErr {
     PyValueError::new_err("the dataset is closed: open it again")
 }
 
-/// Returns an error if a key mixes column names with sample indices.
+/// Returns an error if a key is a sequence that contains column names.
 fn column_name_error(key: &Bound<'_, PyAny>) -> PyResult<Option<PyErr>> {
     if !key.is_instance_of::<PyList>() && !key.is_instance_of::<PyTuple>() {
         return Ok(None);
@@ -194,14 +195,14 @@ impl Dataset {
         py.detach(|| opened.dataset.versions()).or_raise(py)
     }
 
-    /// Reads samples in the order of ``indices``; repeated indices are returned repeatedly.
+    /// Reads samples in the order of ``indices``, which may contain duplicates.
     ///
     /// Args:
     ///     indices: the sample indices: a list, a range, an array or a tensor of integers, or a
     ///         boolean mask. Negative indices count from the end.
     ///     columns (list of str, optional): the columns to read, in the order of the batch.
     ///         Default: all columns.
-    ///     dtypes (dict, optional): the dtypes to convert columns to, such as ``{"mel": "f32"}``.
+    ///     casts (dict, optional): the dtypes to convert columns to, such as ``{"mel": "f32"}``.
     ///         Default: the stored dtypes.
     ///
     /// Raises:
@@ -209,28 +210,28 @@ impl Dataset {
     ///     KeyError: a column does not exist.
     ///     CorruptionError: a sample is damaged.
     ///
-    /// Cost: decodes the samples without the GIL, whatever the size of the dataset.
-    #[pyo3(signature = (indices, columns=None, *, dtypes=None))]
+    /// Cost: decodes the samples, without the GIL. The size of the dataset does not matter.
+    #[pyo3(signature = (indices, columns=None, *, casts=None))]
     fn take(
         &self,
         py: Python<'_>,
         indices: Bound<'_, PyAny>,
         columns: Option<Bound<'_, PyAny>>,
-        dtypes: Option<Dict<'_>>,
+        casts: Option<Dict<'_>>,
     ) -> PyResult<Batch> {
         let opened = self.opened(py)?;
-        let samples = indices::from_object(&indices, opened.view.n())?;
+        let samples = indices::from_object(&indices, opened.view.sample_count())?;
         let columns = named_columns(columns, &opened)?;
-        let selection = Selection { columns, casts: arguments::dtypes(dtypes.as_ref())?, has_out: false };
+        let selection = Selection { columns, casts: arguments::casts(casts.as_ref())?, has_out: false };
         Ok(Batch::new(opened.take(py, &selection, &samples)?))
     }
 
     /// Splits the dataset into disjoint random subsets with these fractions of its samples, such as
     /// ``train, validation = dataset.split([0.95, 0.05])``.
     ///
-    /// The subset of a sample depends only on the seed and the sample. So samples that are added
-    /// later never move others between subsets, and the fractions are met only on average. Sample
-    /// indices count within a subset.
+    /// The subset of a sample depends only on the seed and the index of the sample. So adding
+    /// samples later never moves existing samples to another subset, and the fractions are exact
+    /// only on average. Each subset has its own sample indices, which count from 0.
     ///
     /// Args:
     ///     fractions (list of float): the fractions, each above 0, with a sum of at most 1.
@@ -245,14 +246,14 @@ impl Dataset {
         Subset::from_fractions(&fractions, seed.0)?.into_iter().map(|subset| self.subset(py, subset)).collect()
     }
 
-    /// Returns a dataset of these samples, in this order. Works on subsets, too.
+    /// Returns a dataset of these samples, in this order. Also works on subsets.
     ///
     /// Args:
     ///     indices: the sample indices, as in ``take``.
     fn select(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Self> {
         let opened = self.opened(py)?;
         let view = &opened.view;
-        let samples = indices::from_object(&indices, view.n())?;
+        let samples = indices::from_object(&indices, view.sample_count())?;
         let samples: Vec<u64> = py.detach(|| samples.into_iter().filter_map(|i| view.sample(i)).collect());
         self.subset(py, Subset::List(samples.into()))
     }
@@ -280,7 +281,7 @@ impl Dataset {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(usize::try_from(self.opened(py)?.view.n())?)
+        Ok(usize::try_from(self.opened(py)?.view.sample_count())?)
     }
 
     fn __contains__(&self, py: Python<'_>, name: &str) -> PyResult<bool> {
@@ -296,7 +297,7 @@ impl Dataset {
         let opened = this.opened(py)?;
         let selection = Selection { columns: None, casts: Vec::new(), has_out: false };
         if let Some(index) = indices::single(&key)? {
-            let n = opened.view.n();
+            let n = opened.view.sample_count();
             let sample = indices::wrapped(index, n).ok_or_else(|| {
                 PyIndexError::new_err(format!("sample index {index} is out of range for {n} samples"))
             })?;
@@ -313,14 +314,14 @@ impl Dataset {
         if let Some(error) = column_name_error(&key)? {
             return Err(error);
         }
-        let samples = indices::from_object(&key, opened.view.n())?;
+        let samples = indices::from_object(&key, opened.view.sample_count())?;
         Ok(Batch::new(opened.take(py, &selection, &samples)?).into_pyobject(py)?.into_any())
     }
 
     /// Closes the dataset. Batches and arrays that were read from it stay valid.
     fn close(&self, py: Python<'_>) {
         let state = std::mem::replace(&mut *self.state(), State::Closed);
-        py.detach(|| drop(state)); // closing files may block
+        py.detach(|| drop(state)); // closing files can block
     }
 
     fn __enter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
@@ -371,13 +372,13 @@ impl Dataset {
 ///     source (path or list of paths): the file, folder, pattern or list of files.
 ///     version (int, optional): the version of a dataset with a manifest. Default: the newest.
 ///     io (str, optional): how files are read. "auto" maps files on a local disk into memory if
-///         they take at most half of it, and otherwise chooses "io_uring" or "pread". "mmap" maps
-///         files of any size. "pread" reads one range after the other. On Linux, "io_uring" reads
-///         all ranges of a batch at the same time, and "direct" also bypasses the page cache, for
+///         they fill at most half of it, and otherwise chooses "io_uring" or "pread". "mmap" maps
+///         files of any size. "pread" reads one range after another. On Linux, "io_uring" reads all
+///         ranges of a batch at the same time, and "direct" also bypasses the page cache, for
 ///         shuffled datasets larger than memory. Default: "auto".
 ///     max_open_files (int, optional): the maximum number of files that stay open. Raise it for
 ///         shuffled datasets of many files. Default: half of the limit of the process, but at most
-///         256; 4,096 for objects of a store.
+///         256; 4,096 in an object store.
 ///
 /// While a file is mapped, no process may change or truncate it: the system kills a process that
 /// reads truncated pages. Replacing whole files, as tensilo does, is safe. "pread" has no such
@@ -386,7 +387,7 @@ impl Dataset {
 /// Raises:
 ///     FileNotFoundError: the source does not exist.
 ///     CorruptionError: a file is damaged, or not a tensilo file.
-///     UnsupportedError: a file needs a newer version of this package.
+///     UnsupportedError: a file needs a different version or build of this package.
 ///
 /// Cost: reads one manifest, or opens all files if there is none.
 #[pyfunction]
@@ -403,7 +404,7 @@ pub fn open(
     Dataset::open(py, Source::new(uri, version, io.to_owned(), max_open_files)?)
 }
 
-/// Returns the dataset of a pickle, which is opened on first use.
+/// Restores a dataset from a pickle. It is opened on first use.
 #[pyfunction]
 pub fn _reopened(source: Bound<'_, PyAny>, options: &Bound<'_, PyDict>, id: String) -> PyResult<Dataset> {
     let option = |name: &str| options.get_item(name).map(|value| value.filter(|value| !value.is_none()));

@@ -1,9 +1,9 @@
 //! An open dataset and its pool of readers.
 //!
 //! A reader has memory and open files that the next call reuses. Threads read concurrently, each
-//! with its own reader from the pool. The pool is lock-free: after a fork, a lock could be held by
-//! a thread that does not exist in the child. For the same reason, a forked process abandons the
-//! pooled readers of its parent and reopens the view.
+//! with its own reader from the pool. The pool is lock-free because after a fork, a lock could be
+//! held by a thread that does not exist in the child. For the same reason, a forked process
+//! abandons the pooled readers of its parent and reopens the view.
 
 use crate::array::out::OutAllocator;
 use crate::dataset::source::Subset;
@@ -31,7 +31,7 @@ impl OpenDataset {
         Ok(Arc::new(Self { dataset, view, pool: ReaderPool::default() }))
     }
 
-    /// Reads samples of the columns of a selection.
+    /// Reads the selected columns of samples.
     pub fn take(&self, py: Python<'_>, selection: &Selection, samples: &[u64]) -> PyResult<Batch> {
         self.pool.take(py, &self.view, selection, samples, |_| ())
     }
@@ -60,7 +60,7 @@ pub struct Selection {
     /// `None` for all columns.
     pub columns: Option<Vec<String>>,
     pub casts: Vec<(String, DType)>,
-    /// Whether values are written to memory of the caller.
+    /// Whether values are written to the caller's memory.
     pub has_out: bool,
 }
 
@@ -72,8 +72,8 @@ struct ReaderPool([AtomicCell<Option<Box<PooledReader>>>; SLOTS]);
 /// The number of threads that can read from a dataset at once without creating readers again.
 const SLOTS: usize = 8;
 
-/// Readers return to the pool after batches of at most this size; larger ones would retain too much
-/// memory.
+/// A reader returns to the pool after batches of at most this size, in bytes. After a larger batch,
+/// it would retain too much memory.
 const MAX_POOLED_BYTES: usize = 32 << 20;
 
 struct PooledReader {
@@ -85,8 +85,8 @@ struct PooledReader {
 }
 
 impl ReaderPool {
-    /// Reads samples of a view without the GIL; a signal interrupts it. `prepare` sets the memory
-    /// of the caller.
+    /// Reads samples of a view without the GIL. A signal interrupts the read. `prepare` sets the
+    /// caller's memory.
     fn take(
         &self,
         py: Python<'_>,
@@ -124,7 +124,7 @@ impl ReaderPool {
         for slot in &self.0 {
             let Some(idle) = slot.take() else { continue };
             if idle.process != process::id() {
-                // it may have been in use during the fork, so its state is arbitrary
+                // the reader may have been in use during the fork, so its state is arbitrary
                 std::mem::forget(idle);
             } else if idle.selection == *selection {
                 return Some(idle);
@@ -160,8 +160,8 @@ impl ProcessView {
     }
 
     /// Returns the number of samples.
-    pub fn n(&self) -> u64 {
-        self.view.n()
+    pub fn sample_count(&self) -> u64 {
+        self.view.sample_count()
     }
 
     /// Returns the index in the dataset of sample `i` of the view.

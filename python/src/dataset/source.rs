@@ -1,4 +1,4 @@
-//! The source of a dataset: what was opened, how, and which subset of its samples.
+//! The source of a dataset: what was opened and how, and which subset of its samples is read.
 //!
 //! A pickled dataset is opened again in another process, so its pickle contains these facts and no
 //! samples: absolute paths, the version, and the subset. A subset is all samples, a split (a seed
@@ -13,7 +13,7 @@ use std::sync::Arc;
 use tensilo_data::{DataError, Dataset, DatasetOptions, SampleList, Split, View};
 use tensilo_object::Address;
 
-/// The location of a dataset, as given by the caller.
+/// The location of a dataset, as the caller passed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Uri {
     /// A file, a folder, a pattern or a URL.
@@ -25,7 +25,7 @@ pub enum Uri {
 #[derive(Clone, Debug)]
 pub struct Source {
     pub uri: Uri,
-    /// The same with absolute paths: another process may have another working directory.
+    /// `uri` with absolute paths, because another process can have another working directory.
     pub absolute: Uri,
     pub version: Option<u64>,
     pub io: String,
@@ -66,7 +66,7 @@ impl Uri {
 }
 
 fn absolute(path: &PathBuf) -> PyResult<PathBuf> {
-    // URLs are absolute; an empty path is left for `open` to refuse
+    // URLs are absolute, and `open` refuses an empty path
     if path.as_os_str().is_empty() || Address::is_url_path(path) {
         Ok(path.clone())
     } else {
@@ -74,7 +74,8 @@ fn absolute(path: &PathBuf) -> PyResult<PathBuf> {
     }
 }
 
-/// Returns whether a path is a glob pattern; an existing path with such characters is not one.
+/// Returns whether a path is a glob pattern. An existing path is not a pattern, even if it contains
+/// wildcards.
 pub fn is_pattern(path: &Path) -> bool {
     let text = path.to_string_lossy();
     text.contains(['*', '?', '[']) && !Address::is_url_path(path) && !path.exists()
@@ -136,7 +137,7 @@ impl Source {
     }
 }
 
-/// The seed, and the start and end of the range of hashes.
+/// The seed, and the start and the end of the range of hashes.
 type SplitState = (u64, u64, u64);
 
 /// The subset of a dataset that is read.
@@ -178,7 +179,7 @@ impl Subset {
         let (mut subsets, mut before, mut start) = (Vec::new(), 0.0, 0);
         for fraction in fractions {
             before += fraction;
-            // at most `Split::END`, far below the limit of exact floats
+            // at most `Split::END`, which is far below the maximum of exact integers in an `f64`
             let end = ((before.min(1.0) * Split::END as f64).round() as u64).min(Split::END);
             if end <= start {
                 return Err(PyValueError::new_err(format!("the fraction {fraction} is too small to contain samples")));
@@ -189,7 +190,7 @@ impl Subset {
         Ok(subsets)
     }
 
-    /// Returns the split or the list for a pickle; neither for all samples.
+    /// Returns the split or the list for a pickle. Both are `None` if the subset has all samples.
     pub fn to_pickle(&self) -> (Option<SplitState>, Option<Vec<u8>>) {
         match self {
             Self::All => (None, None),
@@ -198,7 +199,7 @@ impl Subset {
         }
     }
 
-    /// Returns the subset of a pickle.
+    /// Restores the subset from a pickle.
     pub fn from_pickle(split: Option<SplitState>, list: Option<&[u8]>) -> Self {
         match (split, list) {
             (Some((seed, start, end)), _) => Self::Split { seed, start, end },

@@ -1,8 +1,8 @@
 //! GPUs that decode batches, and the memory of these batches.
 //!
 //! The memory comes from a Python allocator: PyTorch's, or [`Gpu::allocate`], whose memory other
-//! libraries take through DLPack. [`Gpu::allocate`] reuses freed buffers. A consumer may free one
-//! while its stream still uses it, so a returned buffer is reused only after the GPU has been
+//! libraries take through DLPack. [`Gpu::allocate`] reuses freed buffers. A consumer can free a
+//! buffer that its stream still uses, so a returned buffer is reused only after the GPU has been
 //! synchronized.
 //!
 //! Tests use an emulated GPU with host memory, see [`tensilo_cuda::Gpu::open`].
@@ -52,7 +52,7 @@ impl Gpu {
         self.gpu.stream()
     }
 
-    /// Returns device memory, which is reused once nothing shares it.
+    /// Returns device memory. The memory is reused once no object shares it.
     ///
     /// Args:
     ///     byte_count (int): the size in bytes.
@@ -68,12 +68,12 @@ impl Gpu {
     }
 }
 
-/// Returns the exception of an error of a GPU.
+/// Converts a GPU error to an exception.
 pub fn gpu_exception(py: Python<'_>, error: tensilo_cuda::CudaError) -> PyErr {
     exception(py, &error.into())
 }
 
-/// GPU buffers for reuse.
+/// GPU buffers that are reused.
 struct Pool {
     gpu: tensilo_cuda::Gpu,
     buffers: Mutex<Buffers>,
@@ -82,11 +82,11 @@ struct Pool {
 #[derive(Default)]
 struct Buffers {
     free: Vec<DeviceBuffer>,
-    /// Freed buffers that operations of other libraries may still use.
+    /// Freed buffers that other libraries may still be using.
     returned: Vec<DeviceBuffer>,
 }
 
-/// With this many returned buffers, the pool synchronizes the GPU and reuses them.
+/// The number of returned buffers at which the pool synchronizes the GPU and reuses them.
 const MAX_RETURNED: usize = 4;
 /// Buffer sizes are rounded up to GPU pages.
 const PAGE_BYTES: usize = 2 << 20;
@@ -106,10 +106,10 @@ impl Pool {
             if buffers.returned.len() < MAX_RETURNED { Vec::new() } else { mem::take(&mut buffers.returned) }
         };
         if !returned.is_empty() {
-            // without the lock, so that consumers can return memory meanwhile
+            // without the lock, so that consumers can return memory in the meantime
             self.gpu.synchronize()?;
             let mut buffers = self.lock();
-            let before = mem::replace(&mut buffers.free, returned); // none of these was long enough
+            let before = mem::replace(&mut buffers.free, returned); // none of these is long enough
             let found = buffers.take_free(bytes);
             drop(buffers);
             drop(before);
@@ -183,7 +183,7 @@ impl DeviceMemory {
     }
 }
 
-/// A tensor in GPU memory that other libraries take through DLPack. Decoding has finished.
+/// A decoded tensor in GPU memory, which other libraries take through DLPack.
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct DeviceArray {
     buffer: Arc<PooledBuffer>,

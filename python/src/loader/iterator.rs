@@ -4,9 +4,9 @@
 //! process. So an iterator waits in short steps, checks for signals between them, and never waits
 //! for a lock that a thread of the parent process may hold.
 //!
-//! The cursor records the progress of the training loop. An iterator advances it when it delivers a
-//! batch. Once a newer iterator has replaced it, it no longer does. If several threads share an
-//! iterator, the state that is furthest ahead counts.
+//! The cursor records the progress of the training loop. An iterator advances the cursor with each
+//! batch that it delivers, unless the loader has started a newer iterator. If several threads share
+//! an iterator, the cursor keeps the state that is furthest ahead.
 
 use crate::batch::Batch;
 use crate::error::exception;
@@ -23,7 +23,8 @@ use tensilo_data::{BatchIterator, DataError, LoaderMetrics, State};
 #[pyclass(frozen, module = "tensilo")]
 pub struct LoaderIterator(pub Iteration<BatchIterator>);
 
-/// An iterator over the batches of an epoch on a GPU, each with its memory.
+/// An iterator over the batches of an epoch on a GPU. It yields each batch together with its
+/// memory.
 #[pyclass(frozen, module = "tensilo")]
 pub struct DeviceIterator(pub Iteration<tensilo_data::DeviceIterator<PythonAllocator>>);
 
@@ -65,7 +66,7 @@ impl Batches for tensilo_data::DeviceIterator<PythonAllocator> {
     }
 }
 
-/// One iteration of a loader, which advances the cursor of the loader.
+/// One iteration of a loader. It advances the loader's cursor.
 pub struct Iteration<B: Batches> {
     process: u32,
     batches: Mutex<Option<B>>,
@@ -89,8 +90,8 @@ impl<B: Batches> Iteration<B> {
         Self { process: process::id(), batches: Mutex::new(Some(batches)), cursor: cursor.clone(), iteration }
     }
 
-    /// Locks the batches. If another thread held the lock when the process was forked, it is never
-    /// released in the child, so this fails there instead of waiting.
+    /// Locks the batches. If another thread held the lock when the process was forked, the lock is
+    /// never released in the child. There, this function fails instead of waiting.
     fn lock(&self) -> PyResult<MutexGuard<'_, Option<B>>> {
         if self.process == process::id() {
             return Ok(self.batches.lock().unwrap_or_else(PoisonError::into_inner));
@@ -138,7 +139,7 @@ impl<B: Batches> Iteration<B> {
         };
         let reached = running.reached();
         if matches!(outcome, WaitOutcome::End) {
-            *batches = None; // ends its threads
+            *batches = None; // stops the threads
         }
         Ok((outcome, Some(reached)))
     }
@@ -198,7 +199,7 @@ impl DeviceIterator {
 #[derive(Default)]
 pub struct Cursor {
     pub epoch: u64,
-    /// A loaded state, at which the next iteration starts.
+    /// A loaded state, from which the next iteration resumes.
     pub loaded: Option<State>,
     /// The state after the last delivered batch.
     pub reached: Option<State>,
@@ -224,7 +225,7 @@ impl Cursor {
         match (self.has_taken, reached.position) {
             // no batch was delivered: start at the same state again
             (false, 1..) => self.loaded = Some(reached),
-            // the loop left the epoch early: skip the rest, as other loaders do
+            // the loop left the epoch early: skip its remaining batches, as other loaders do
             (true, 1..) => self.epoch = reached.epoch.saturating_add(1),
             // all batches were delivered, even if the loop did not request another one
             (_, 0) => self.epoch = reached.epoch,

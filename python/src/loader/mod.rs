@@ -5,8 +5,8 @@
 //! and options are keyword arguments. Only delivering a batch advances the state, so prefetched
 //! batches that the loop has not seen are delivered again after a restart.
 //!
-//! In this folder, `iterator` has the iterators and the cursor that they advance, `gpu` the GPUs
-//! that decode batches, and `resident` the samples that stay in GPU memory.
+//! In this folder, `iterator` has the iterators and the cursor that they advance. `gpu` has the
+//! GPUs that decode batches, and `resident` has the samples that stay in GPU memory.
 
 pub mod gpu;
 pub mod iterator;
@@ -34,39 +34,39 @@ use tensilo_data::{
 ///
 /// ``for batch in loader`` delivers the batches of one epoch. The next ``for`` delivers the next
 /// epoch, even if the loop left the previous one early. ``state_dict()`` returns the state of the
-/// loader, and ``load_state_dict()`` resumes from it, also with a different number of ranks or
-/// batch size: no sample is lost or repeated.
+/// loader, and ``load_state_dict()`` resumes from it, even with a different number of ranks or a
+/// different batch size. No sample is lost or repeated.
 ///
 /// Args:
 ///     dataset (Dataset, path or list of paths): the dataset, or a source for ``open``.
 ///     batch_size (int): the number of samples in a batch of this rank.
 ///     columns (list of str, optional): the columns to read. Default: all columns.
-///     dtypes (dict, optional): the dtypes to convert columns to, such as ``{"mel": "f32"}``.
+///     casts (dict, optional): the dtypes to convert columns to, such as ``{"mel": "f32"}``.
 ///         Default: the stored dtypes.
-///     pad (dict, optional): pads columns whose samples differ in shape, so that each becomes one
-///         tensor: maps names to the padding value or to ``(value, multiple)``. Default: no
-///         padding.
+///     pad (dict, optional): the columns to pad, so that samples of different shapes become one
+///         tensor: a dict from column names to padding values or ``(value, multiple)`` pairs.
+///         Default: no padding.
 ///     order (str, optional): "windowed" shuffles runs of samples, and then the samples within
 ///         windows of runs, so that files are read in long ranges. "shuffled" is a uniform shuffle
 ///         of all samples. "sequential" does not shuffle. Default: "windowed".
-///     window (tuple of int, optional): ``(samples of a run, runs of a window)`` for "windowed".
+///     window (tuple of int, optional): ``(samples per run, runs per window)`` for "windowed".
 ///         Default: the sizes that the dataset records.
 ///     seed (int, optional): the seed of the shuffle. Default: 0.
 ///     last_batch (str, optional): what happens to samples that do not fill a batch on every rank.
-///         "drop" leaves them out, "pad" adds samples from the start of the epoch, "exact" delivers
-///         every sample once, in smaller batches. Default: "drop".
+///         "drop" leaves them out, "pad" adds samples from the start of the epoch, and "exact"
+///         delivers every sample once, in smaller batches. Default: "drop".
 ///     rank (int, optional): the rank of this process, counted from 0. Default: 0.
 ///     world_size (int, optional): the number of ranks. Default: 1.
 ///     decode_threads (int or "auto", optional): the maximum number of threads that decode at the
-///         same time. "auto" leaves one CPU to the training. Raise it if the training waits and
+///         same time. "auto" leaves one CPU for training. Raise it if the training waits and
 ///         ``stats()`` shows more decoding than fetching. Default: "auto".
 ///     io_depth (int, optional): the number of batches that are fetched at the same time. 0 means
-///         the number of decode threads, and at least 4 for objects of a store. Raise it for
-///         storage with high latency. Default: 0.
+///         the number of decode threads, but at least 4 in an object store. Raise it for storage
+///         with high latency. Default: 0.
 ///     prefetch (int, optional): the maximum number of batches that are ready or in flight. 0 means
 ///         twice the I/O depth. Raise it if step times or storage latency vary. Default: 0.
-///     on_damage (str, optional): "error" raises at a damaged sample; "substitute" replaces it with
-///         another sample, the same one on every rank. Default: "error".
+///     on_damage (str, optional): "error" raises an exception at a damaged sample; "substitute"
+///         replaces it with another sample, the same one on every rank. Default: "error".
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Loader {
     opened: Arc<OpenDataset>,
@@ -101,7 +101,8 @@ impl Loader {
         Ok((batches, iteration))
     }
 
-    /// Returns the state that the last iteration reached, or at which the first one starts.
+    /// Returns the state that the last iteration reached, or the state at which the first iteration
+    /// starts.
     fn state(&self) -> State {
         let cursor = lock(&self.cursor);
         match cursor.reached.or(cursor.loaded) {
@@ -111,7 +112,7 @@ impl Loader {
     }
 }
 
-/// Returns a dataset, or opens a source for [`open`](dataset::open).
+/// Returns `source` if it is a dataset; otherwise passes it to [`open`](dataset::open).
 fn opened<'py>(source: &Bound<'py, PyAny>) -> PyResult<Bound<'py, Dataset>> {
     match source.cast::<Dataset>() {
         Ok(dataset) => Ok(dataset.clone()),
@@ -124,21 +125,21 @@ impl Loader {
     #[new]
     #[pyo3(
         signature = (
-            dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, window=None, seed=None,
+            dataset, batch_size, *, columns=None, casts=None, pad=None, order=None, window=None, seed=None,
             last_batch=None, rank=Natural(0), world_size=Natural(1), decode_threads=Threads(0),
             io_depth=Natural(0), prefetch=Natural(0), on_damage="error", _gpu=None, _min_device_bytes=None,
         ),
-        text_signature = "(dataset, batch_size, *, columns=None, dtypes=None, pad=None, order=None, \
+        text_signature = "(dataset, batch_size, *, columns=None, casts=None, pad=None, order=None, \
             window=None, seed=None, last_batch=None, rank=0, world_size=1, decode_threads='auto', io_depth=0, \
             prefetch=0, on_damage='error', _gpu=None, _min_device_bytes=None)",
     )]
-    #[expect(clippy::too_many_arguments, reason = "the options of Python")]
+    #[expect(clippy::too_many_arguments, reason = "one parameter per Python argument")]
     fn new(
         py: Python<'_>,
         dataset: &Bound<'_, PyAny>,
         batch_size: Natural<u32>,
         columns: Option<Bound<'_, PyAny>>,
-        dtypes: Option<Dict<'_>>,
+        casts: Option<Dict<'_>>,
         pad: Option<Dict<'_>>,
         order: Option<&str>,
         window: Option<(Natural<u32>, Natural<u32>)>,
@@ -175,7 +176,7 @@ impl Loader {
         if let Some(columns) = named_columns(columns, &opened)? {
             options = options.columns(columns);
         }
-        for (column, dtype) in arguments::dtypes(dtypes.as_ref())? {
+        for (column, dtype) in arguments::casts(casts.as_ref())? {
             options = options.cast(column, dtype);
         }
         for (column, padding) in paddings(pad.as_ref())? {
@@ -194,7 +195,7 @@ impl Loader {
 
     /// The epoch of the next batch, counted from 0. After the last batch of an epoch, it is the
     /// next epoch. A new ``for`` continues in this epoch only if a state was loaded or all batches
-    /// were delivered; otherwise it starts the epoch after it.
+    /// were delivered; otherwise, it starts the following epoch.
     #[getter]
     fn epoch(&self) -> u64 {
         let cursor = lock(&self.cursor);
@@ -216,7 +217,7 @@ impl Loader {
                 return Ok(());
             }
         }
-        let text = c"set_epoch restarts the epoch of the loaded state, so samples repeat; to resume in it, do not call set_epoch before the first iteration";
+        let text = c"set_epoch restarts the epoch of the loaded state, so samples repeat; to resume from the state, do not call set_epoch before the first iteration";
         PyErr::warn(py, &py.get_type::<PyUserWarning>(), text, 1)
     }
 
@@ -255,15 +256,15 @@ impl Loader {
     ///
     /// Args:
     ///     step (int): the step, counted from 0 at ``position``.
-    ///     position (int, optional): a position in the epoch, in samples of all ranks. Default: 0,
-    ///         the start of the epoch.
+    ///     position (int, optional): a position in the epoch, counted in samples over all ranks.
+    ///         Default: 0, the start of the epoch.
     #[pyo3(signature = (step, *, position=Natural(0)), text_signature = "($self, step, *, position=0)")]
-    fn samples(&self, py: Python<'_>, step: Natural<u64>, position: Natural<u64>) -> PyResult<Array> {
+    fn indices(&self, py: Python<'_>, step: Natural<u64>, position: Natural<u64>) -> PyResult<Array> {
         let epoch = self.epoch();
         let (step, position) = (step.0, position.0);
         let steps = step.saturating_mul(u64::from(self.batch_size)).saturating_mul(self.world_size.into());
         let position = position.saturating_add(steps);
-        let samples = py.detach(|| self.loader.samples(epoch, position)).or_raise(py)?;
+        let samples = py.detach(|| self.loader.indices(epoch, position)).or_raise(py)?;
         let samples = samples.into_iter().map(i64::try_from).collect::<Result<_, _>>()?;
         Ok(Array::from_numbers(samples))
     }
@@ -292,7 +293,7 @@ impl Loader {
         Ok(dict)
     }
 
-    /// Returns a reader of arbitrary samples with the columns, dtypes and padding of this loader.
+    /// Returns a reader of arbitrary samples with the columns, casts and padding of this loader.
     /// It has no threads.
     fn reader(&self, py: Python<'_>) -> LoaderReader {
         LoaderReader { process: process::id(), reader: Mutex::new(py.detach(|| self.loader.reader())) }
@@ -321,10 +322,10 @@ impl Loader {
     }
 
     /// Iterates like ``iter``, but the GPU of the loader decodes the batches. ``allocate`` takes a
-    /// number of bytes and returns memory: any object with a method ``data_ptr``. An item is a
+    /// number of bytes and returns memory: any object with a method ``data_ptr``. Each item is a
     /// pair: the batch, whose columns on the device have no values, and the memory.
     ///
-    /// The memory belongs to ``stream``, or was last used on it.
+    /// ``stream`` must be the stream that the memory belongs to or was last used on.
     fn _iter_on_device(&self, py: Python<'_>, allocate: Py<PyAny>, stream: u64) -> PyResult<DeviceIterator> {
         let (batches, iteration) = self.begin(py)?;
         let batches = batches.on_device(PythonAllocator { allocate, stream });
@@ -334,7 +335,7 @@ impl Loader {
     fn __repr__(&self) -> String {
         format!(
             "Loader({} samples in batches of {}, epoch {}, {} batches)",
-            self.opened.view.n(),
+            self.opened.view.sample_count(),
             self.batch_size,
             self.epoch(),
             self.loader.batches_per_epoch()
@@ -362,7 +363,7 @@ impl LoaderReader {
 
 #[pymethods]
 impl LoaderReader {
-    /// Reads samples in the order of ``indices``; repeated indices are returned repeatedly.
+    /// Reads samples in the order of ``indices``, which may contain duplicates.
     fn take(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Batch> {
         self.check_process()?;
         let samples = indices::from_object(&indices, u64::MAX)?;
@@ -395,7 +396,7 @@ impl LoaderReader {
 fn paddings(pad: Option<&Dict<'_>>) -> PyResult<Vec<(String, Padding)>> {
     let Some(pad) = pad else { return Ok(Vec::new()) };
     let padding = |(name, how): (String, Bound<'_, PyAny>)| {
-        let wrong = |_| PyTypeError::new_err("pad must be a dict from column names to values or to (value, multiple)");
+        let wrong = |_| PyTypeError::new_err("pad must map column names to values or (value, multiple) pairs");
         let (value, multiple) = match how.extract::<(PaddingValue, u32)>() {
             Ok(both) => both,
             Err(_) => (how.extract().map_err(wrong)?, 1),
@@ -435,7 +436,7 @@ fn on_damage(name: &str) -> PyResult<OnDamage> {
     }
 }
 
-/// Returns the bytes of hexadecimal digits.
+/// Converts pairs of hexadecimal digits to bytes; returns `None` if the text is malformed.
 fn unhex(text: &str) -> Option<Vec<u8>> {
     let (pairs, rest) = text.as_bytes().as_chunks::<2>();
     if !rest.is_empty() {

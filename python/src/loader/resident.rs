@@ -1,9 +1,9 @@
 //! Encoded samples that stay in GPU memory.
 //!
-//! If the encoded training set fits in GPU memory, an epoch reads and transfers nothing. The
-//! samples of a loader are sent once; after that, the GPU gathers and decodes batches in the order
-//! that `tensilo/cuda.py` requests. Errors of a gather are known only when the GPU has finished, so
-//! unfinished gathers are kept in [`PendingGathers`].
+//! If the encoded training set fits in GPU memory, epochs read no files and transfer no data. The
+//! samples of a loader are sent to the GPU once. After that, the GPU gathers and decodes batches in
+//! the order that `tensilo/cuda.py` requests. The errors of a gather are known only when the GPU
+//! has finished it, so [`PendingGathers`] keeps unfinished gathers.
 
 use crate::arguments::{ByteCount, Natural};
 use crate::loader::Loader;
@@ -62,8 +62,8 @@ impl ResidentDataset {
         self.0.byte_count()
     }
 
-    /// Returns for each column its name, dtype, row shape, the bytes of the padding element,
-    /// whether it is nullable, and which samples are null.
+    /// Returns a tuple for each column: its name, its dtype, the shape of a row, the bytes of the
+    /// padding element, whether the column is nullable, and which samples are null.
     fn columns<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let column = |column: &ResidentColumn| {
             let schema = column.schema();
@@ -75,9 +75,9 @@ impl ResidentDataset {
         self.0.columns().iter().map(column).collect()
     }
 
-    /// Enqueues the decoding of samples into rows, after the current work of ``stream``.
-    /// ``indices`` and ``rows`` are device addresses of ``count`` 8-byte indices and of ``count``
-    /// rows of ``row_bytes`` bytes.
+    /// Enqueues work that decodes samples into rows, after the work that ``stream`` already has.
+    /// ``indices`` is the device address of ``count`` 8-byte indices, and ``rows`` the device
+    /// address of ``count`` rows of ``row_bytes`` bytes each.
     #[expect(clippy::too_many_arguments, reason = "the parameters of a kernel launch")]
     fn gather(
         &self,
@@ -93,8 +93,8 @@ impl ResidentDataset {
         let column = self.column(column)?;
         let bytes = count.saturating_mul(row_bytes);
         let rows = BatchMemory { address: rows, bytes, stream };
-        // SAFETY: the caller in `tensilo/cuda.py` passes tensors of this GPU and their stream. It
-        // keeps them until it has waited for `pending` or used the stream again.
+        // SAFETY: the caller in `tensilo/cuda.py` passes tensors on this GPU and their stream. It
+        // keeps the tensors until it has waited for `pending` or used the stream again.
         let gathered = unsafe { column.samples().gather(indices, count, rows, row_bytes) };
         let gathered = gathered.map_err(|error| gpu_exception(py, error))?;
         let mut pending = pending.get().0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -110,8 +110,8 @@ impl PendingGathers {
         Self(Mutex::default())
     }
 
-    /// Waits for the GPU. Returns the first row that it could not decode because its sample does
-    /// not exist or is invalid.
+    /// Waits for the GPU. Returns the first row that the GPU could not decode because its sample
+    /// does not exist or is invalid; None if it decoded all rows.
     fn finish(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         let pending = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let mut first: Option<usize> = None;

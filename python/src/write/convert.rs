@@ -4,7 +4,7 @@
 //! folder of a dataset, and runs the work without the GIL. A file or a version appears only when it
 //! is complete, so a conversion that fails or is interrupted leaves nothing behind.
 
-use crate::arguments::{ByteCount, Dict, Threads, dtypes};
+use crate::arguments::{ByteCount, Dict, Threads, casts};
 use crate::error::OrRaise;
 use crate::work::{self, Progress};
 use crate::write::inputs::Inputs;
@@ -47,11 +47,11 @@ pub struct Conversion<'py> {
 }
 
 impl Conversion<'_> {
-    /// Returns the options of the crates for these inputs.
+    /// Converts the options to the options of the crates, for these inputs.
     pub fn to_options(&self, inputs: &Inputs, threads: &Threads) -> PyResult<ConvertOptions> {
         let options = ConvertOptions::new()
             .bf16(self.bf16)
-            .casts(dtypes(self.casts.as_ref())?)
+            .casts(casts(self.casts.as_ref())?)
             .skip(&self.skip)
             .renames(&self.rename)
             .shapes(shapes(self.shapes.as_ref())?)
@@ -69,7 +69,7 @@ impl Conversion<'_> {
 /// Converts files, see `tensilo.convert`. Returns the metadata keys that were left out.
 #[pyfunction]
 #[pyo3(signature = (inputs, output, options, *, shard_bytes, threads, overwrite, progress))]
-#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+#[expect(clippy::too_many_arguments, reason = "one parameter per Python argument")]
 pub fn _convert(
     py: Python<'_>,
     inputs: Bound<'_, PyAny>,
@@ -117,7 +117,7 @@ pub fn _convert(
 /// Appends files to a file or a dataset, see `tensilo.append`.
 #[pyfunction]
 #[pyo3(signature = (target, inputs, *, skip_extra_columns, file_is_sample, null_elements, profile, shard_bytes, threads, discard_tail, progress))]
-#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+#[expect(clippy::too_many_arguments, reason = "one parameter per Python argument")]
 pub fn _append(
     py: Python<'_>,
     target: PathBuf,

@@ -6,8 +6,8 @@
 //! the system requires a name), so the system frees it when the process ends, even after a signal.
 //!
 //! The crates identify inputs by path. So Arrow data gets a path such as `<pyarrow.Table>`, which
-//! errors show, and [`ArrowInput`] is the store that serves this path. For a table, it is the input
-//! format, too.
+//! errors show, and [`ArrowInput`] is the store that serves this path. For a table, it is also the
+//! input format.
 
 use crate::batch::arrow::STREAM;
 use crate::error::{OrRaise, os_error};
@@ -36,7 +36,7 @@ use tensilo::{Error, Result};
 use tensilo_convert::FormatOptions;
 use tensilo_object::{Address, ObjectInputs, ObjectOptions, UNREADABLE_KEY};
 
-/// The approximate size of the part at each end of a table that determines the id of the file.
+/// The approximate number of bytes at each end of a table that determine the id of the file.
 const FINGERPRINT_BYTES: usize = 64 << 10;
 
 /// The inputs of a conversion.
@@ -47,7 +47,7 @@ pub struct Inputs {
 }
 
 impl Inputs {
-    /// Returns the inputs of a path, a list of paths or an Arrow object. A stream is copied to an
+    /// Returns the inputs for a path, a list of paths or an Arrow object. A stream is copied to an
     /// unnamed file next to `output`.
     pub fn from_object(object: &Bound<'_, PyAny>, output: &Path) -> PyResult<Self> {
         if !object.hasattr("__arrow_c_stream__")? {
@@ -190,7 +190,7 @@ impl RecordSource for Table {
 }
 
 impl Table {
-    /// Takes all batches. They are validated here, because later code relies on valid UTF-8 and on
+    /// Takes all batches, and validates them, because later code relies on valid UTF-8 and on
     /// offsets within bounds.
     fn new(py: Python<'_>, reader: RecordBatchStreamReader, path: &Path) -> PyResult<Self> {
         let (schema, mut batches) = (reader.schema(), Vec::new());
@@ -225,7 +225,7 @@ impl Table {
 }
 
 /// Copies rows of a batch, without any other values. A slice is not enough, because view and
-/// dictionary arrays keep values that none of the rows uses, and Arrow IPC would write these, too.
+/// dictionary arrays can keep values that no row uses, and Arrow IPC would also write those values.
 fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<RecordBatch, ArrowError> {
     let numbers = UInt64Array::from_iter_values(rows.clone().map(|row| row as u64)); // exact
     let columns = batch.columns().iter().map(|column| match take(column, &numbers, None) {
@@ -237,7 +237,7 @@ fn rows_of(batch: &RecordBatch, rows: Range<usize>) -> std::result::Result<Recor
     RecordBatch::try_new_with_options(batch.schema(), columns, &options)
 }
 
-/// Removes the values of an array that none of its rows uses.
+/// Removes the values of an array that no row uses.
 fn compact(array: &dyn Array) -> std::result::Result<ArrayRef, ArrowError> {
     let array: ArrayRef = match array.data_type() {
         DataType::Utf8View => Arc::new(array.as_string_view().gc()),
@@ -264,7 +264,7 @@ fn stream_of(object: &Bound<'_, PyAny>, path: &Path) -> PyResult<RecordBatchStre
     unsafe { RecordBatchStreamReader::from_raw(stream) }.map_err(|error| refused(path, &error))
 }
 
-/// Returns whether an object keeps its data in memory anyway, so that retaining it costs nothing.
+/// Returns whether an object keeps its data in memory anyway, so retaining the data costs nothing.
 fn is_in_memory(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     if object.hasattr("__arrow_c_array__")? {
         return Ok(true);
@@ -305,7 +305,7 @@ fn copied(py: Python<'_>, reader: RecordBatchStreamReader, path: &Path, folder: 
     let written = file.try_clone().map_err(|error| failed(&error))?;
     let mut writer =
         StreamWriter::try_new(BufWriter::new(written), &reader.schema()).map_err(|error| stopped(&error))?;
-    // a Python library produces the batches and may need the GIL for it
+    // a Python library produces the batches and may need the GIL to do so
     for batch in reader {
         py.check_signals()?;
         let batch = batch.map_err(|error| refused(path, &error))?;

@@ -1,9 +1,9 @@
 //! Distributed conversion by many processes, see `tensilo.distributed`.
 //!
 //! One process plans which rows go to which file, with file ids that do not depend on the writer.
-//! Any process writes a file of the plan, and may do so twice. One process publishes the version.
-//! So these functions take and return plain values, which frameworks such as Ray and Spark can send
-//! between processes.
+//! Any process can write a file of the plan, even if another process has already written it. One
+//! process publishes the version. Frameworks such as Ray and Spark send work between processes, so
+//! these functions take and return plain values.
 
 use crate::arguments::{ByteCount, Threads};
 use crate::error::{OrRaise, Result};
@@ -30,7 +30,8 @@ type Input = (OsString, u64, [u8; 16]);
 /// A plan: the inputs, the schema, and the first row, end row and id of each file.
 type Plan = (Vec<Input>, Schema, Vec<(u64, u64, [u8; 12])>);
 
-/// A written file: number, samples, raw bytes, bytes, footer offset, content id.
+/// A written file: its number, number of samples, raw size, size, footer offset and content id.
+/// Sizes are in bytes.
 type File = (u32, u64, u64, u64, u64, [u8; 16]);
 
 /// A job: folder, version and number.
@@ -77,7 +78,7 @@ pub fn _plan(
 
 /// Plans the files of an append. Returns the plan and the version that the append creates.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+#[expect(clippy::too_many_arguments, reason = "one parameter per Python argument")]
 pub fn _plan_append(
     py: Python<'_>,
     target: PathBuf,
@@ -111,7 +112,7 @@ pub fn _plan_append(
 
 /// Writes a file of a plan unless it exists.
 #[pyfunction]
-#[expect(clippy::too_many_arguments, reason = "the options of Python")]
+#[expect(clippy::too_many_arguments, reason = "one parameter per Python argument")]
 pub fn _run_task(
     py: Python<'_>,
     job: Job,

@@ -1,8 +1,8 @@
 //! Writer options: how to encode, and whether the target is a file or a dataset.
 //!
 //! `Writer`, `convert` and `append` share them. A target is the folder of a dataset if the folder
-//! exists or its name implies one, also in an object store. A folder with a manifest is never
-//! replaced: it gets a new version.
+//! exists or if its name implies a folder, on disk or in an object store. A folder with a manifest
+//! is never replaced; it gets a new version.
 
 use crate::arguments::{Dict, Threads, members};
 use crate::error::Result;
@@ -16,7 +16,8 @@ use tensilo::{Profile, Shape, WriterOptions};
 use tensilo_data::{Changes, DataError, Dataset};
 use tensilo_object::Address;
 
-/// One profile for all columns, or profiles by column name; other columns have the default.
+/// One profile for all columns, or profiles by column name, where columns that are not listed have
+/// the default profile.
 #[derive(FromPyObject)]
 pub enum Profiles {
     #[pyo3(annotation = "str")]
@@ -68,7 +69,7 @@ pub fn shapes(shapes: Option<&Dict<'_>>) -> PyResult<Vec<(String, Shape)>> {
     members(shapes)?.into_iter().map(|(name, extents)| Ok((name, extents.extract::<ShapeArgument>()?.0))).collect()
 }
 
-/// Parses the treatment of null elements.
+/// Parses the name of a treatment of null elements.
 pub fn null_elements(name: &str) -> PyResult<NullElements> {
     Ok(match name {
         "keep" => NullElements::Keep,
@@ -82,7 +83,7 @@ pub fn null_elements(name: &str) -> PyResult<NullElements> {
     })
 }
 
-/// Fails if a folder contains a dataset, which a conversion would have to replace.
+/// Fails if a folder contains a dataset, because a conversion would have to replace it.
 pub fn refuse_manifest(folder: &Path) -> PyResult<()> {
     if !has_manifest(folder) {
         return Ok(());
@@ -91,7 +92,7 @@ pub fn refuse_manifest(folder: &Path) -> PyResult<()> {
     Err(PyFileExistsError::new_err(message))
 }
 
-/// The default size of a data file, in raw bytes.
+/// The default raw size of a data file, in bytes.
 pub const DEFAULT_SHARD_BYTES: u64 = 1 << 30;
 
 /// Returns whether a path names the folder of a dataset: it ends in a slash, it is an existing
@@ -115,7 +116,8 @@ pub fn publish(mut changes: Changes, change: &str, time: Option<u64>) -> Result<
 }
 
 /// Returns the time of `SOURCE_DATE_EPOCH`, in seconds, to record instead of the current time. An
-/// empty variable counts as unset, and a malformed one is an error, so call this before the work.
+/// empty variable counts as unset, and a malformed one is an error, so call this function before
+/// the work.
 pub fn source_date_epoch() -> Result<Option<u64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(None) };
     let time = text.to_str().and_then(|text| text.parse().ok());

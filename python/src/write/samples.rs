@@ -1,9 +1,9 @@
 //! Converts Python samples to the form that the writer of the crates takes.
 //!
-//! For each column, a call of `Writer.write` passes an array, a batch column or a list of samples.
-//! An [`Input`] converts it to values, extents, lists and validity. The whole call is converted
-//! before anything is written, so a call that fails writes nothing. Errors name the column and the
-//! sample.
+//! A call of `Writer.write` passes an array, a batch column or a list of samples for each column.
+//! An [`Input`] converts these samples to values, extents, lists and validity. The whole call is
+//! converted before anything is written, so a call that fails writes nothing. Errors name the
+//! column and the sample.
 //!
 //! Values must fit the column: numbers are rounded only if the column declares `cast_from`.
 
@@ -64,7 +64,7 @@ impl Input {
 
     fn read(column: &ColumnSchema, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut this = Self { levels: column.levels.iter().map(|_| Level::default()).collect(), ..Self::default() };
-        // for the same logical type, the stored elements are the samples
+        // if both columns have the same logical type, the stored elements can be written unchanged
         let stored = match object.cast::<BatchColumn>() {
             Ok(samples) if LogicalType::of(&samples.get().0.schema) == LogicalType::of(column) => {
                 Some(Bound::new(object.py(), samples.get().stored())?.into_any())
@@ -138,7 +138,7 @@ impl Input {
     fn add_tensor(&mut self, column: &ColumnSchema, elements: Elements) -> PyResult<()> {
         let Some((&count, sample)) = elements.shape.split_first() else {
             return Err(PyValueError::new_err(
-                "an array without dimensions has no samples: its first dimension must count them",
+                "an array without dimensions has no samples: the first dimension must count the samples",
             ));
         };
         if count > MAX_SAMPLES {
@@ -236,8 +236,8 @@ impl Input {
         Ok(())
     }
 
-    /// Adds numbers in nested lists. `shape` has the extent of each depth; `None` marks the depth
-    /// of the numbers, at which no list may occur.
+    /// Adds numbers in nested lists. `shape` has the extent at each depth. `None` marks the depth
+    /// of the numbers, where no list may occur.
     fn add_numbers(
         &mut self,
         dtype: DType,
@@ -319,7 +319,7 @@ impl Input {
             }
             small if small.is_small() => {
                 let value = number.extract::<f64>().map_err(|_| invalid_element(number, dtype))?;
-                // exact values only: rounding to these types has rules of its own
+                // exact values only, because rounding to these types has its own rules
                 let is_value = |element: &u8| {
                     small.small_value(*element).is_some_and(|own| f64::from(own).to_bits() == value.to_bits())
                 };
@@ -338,7 +338,7 @@ fn elements(object: &Bound<'_, PyAny>) -> PyResult<Option<Elements>> {
     if object.is_instance_of::<BatchColumn>() { Ok(None) } else { elements::elements(object) }
 }
 
-/// Returns whether an object is an iterable that does not stand for a list of samples.
+/// Returns whether an object is iterable, but is not a list of samples.
 fn is_non_list_iterable(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<PyString>()
         || object.is_instance_of::<PyBytes>()
@@ -391,8 +391,8 @@ fn own_extents(column: &ColumnSchema, shape: &[usize]) -> PyResult<Vec<u32>> {
     Ok(expected.iter().enumerate().filter_map(extent).collect::<Result<_, _>>()?)
 }
 
-/// Converts elements to the dtype that the column takes. Integers may be narrower; if the column
-/// rounds, elements may be rounded already.
+/// Converts elements to the dtype that the column takes. Integers can be narrower. If the column
+/// rounds its values, elements can be rounded already.
 fn coerce(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
     let (found, expected) = (elements.dtype, column.pushed_dtype());
     if found == expected || (expected == DType::Bool && found == DType::U8) {
@@ -401,7 +401,7 @@ fn coerce(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
     if let Some(bytes) = widened(&elements, expected) {
         return Ok(bytes);
     }
-    // widening is exact, and rounding back to the column's dtype is, too
+    // widening is exact, and so is rounding back to the dtype of the column
     if found == column.dtype
         && let Some(bytes) = widened_floats(&elements, expected)
     {

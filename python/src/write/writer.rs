@@ -1,8 +1,9 @@
 //! `Writer`: writes Python samples to a file or a dataset.
 //!
-//! The file, or the version of the dataset, appears when the writer is closed; if the `with` block
-//! raises, nothing is left behind. A dataset gets data files of `shard_bytes`, one after another.
-//! If one of them cannot be finished, its samples are lost, so the writer refuses to publish.
+//! The file, or the version of the dataset, appears when the writer is closed. If the `with` block
+//! raises, nothing is left behind. The samples of a dataset are written to one data file after
+//! another, each with a raw size of about `shard_bytes`. If a data file cannot be finished, its
+//! samples are lost, so the writer refuses to publish.
 //!
 //! A writer belongs to the process that created it: a forked child shares its open files and must
 //! not touch them.
@@ -31,15 +32,16 @@ use tensilo_data::{Changes, DataError, DataFile, Dataset};
 /// the samples are appended as a new version.
 ///
 /// Args:
-///     path (path): a file, or a folder. A path is a folder if it exists as one, ends in a slash,
-///         or ``shard_bytes`` is given.
-///     schema (dict or Schema): the types of the columns by name, such as ``tensor``, ``utf8``,
-///         ``binary`` and ``list_`` return.
+///     path (path): a file, or a folder. A path is a folder if it is an existing folder, if it ends
+///         in a slash, if it is a URL that does not end in ``.tsl``, or if ``shard_bytes`` is
+///         given.
+///     schema (dict or Schema): the types of the columns by name, as ``tensor``, ``utf8``,
+///         ``binary`` and ``list_`` return them.
 ///     shard_bytes (int or str, optional): the raw size of a data file of a dataset: a number of
 ///         bytes, or a string such as "1GiB". Default: "1GiB".
 ///     profile (str or dict, optional): "balanced", "fast" (to decode), "small", "raw" (for views),
-///         or "bitshuffle-zstd"; or a dict from column names to profiles, where other columns have
-///         the default. Default: "balanced".
+///         or "bitshuffle-zstd"; or a dict from column names to profiles, where columns that are
+///         not listed have the default profile. Default: "balanced".
 ///     metadata (dict, optional): strings to store with the file. Default: none.
 ///     threads (int or "auto", optional): the number of threads that encode. Default: "auto", all
 ///         CPUs.
@@ -65,7 +67,7 @@ impl Drop for Writer {
 }
 
 fn warn_of_loss(py: Python<'_>) {
-    // a writer may be dropped because it raised: the warning must not replace the exception
+    // an exception may have caused the drop: the warning must not replace it
     let raised = PyErr::take(py);
     let text = c"a tensilo.Writer was dropped without close(), so its samples are lost; use it in a with statement";
     let warned = PyErr::warn(py, &py.get_type::<PyResourceWarning>(), text, 1);
@@ -126,7 +128,7 @@ impl FolderState {
                 self.shard.insert(Shard { path, writer, bytes: 0 })
             }
         };
-        // a refused batch does not affect earlier ones
+        // a refused batch does not affect earlier batches
         shard.writer.push_batch(batches)?;
         shard.bytes = shard.bytes.saturating_add(bytes);
         if shard.bytes >= self.shard_bytes { self.end_shard() } else { Ok(()) }
@@ -161,7 +163,7 @@ impl FolderState {
     }
 }
 
-/// Refuses metadata that the dataset does not have: an append cannot change metadata.
+/// Refuses metadata that the dataset does not have, because an append cannot change metadata.
 fn check_metadata(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()> {
     match schema.metadata.iter().find(|(key, value)| expected.metadata.get(*key) != Some(value)) {
         Some((key, _)) => Err(DataError::BadArgument(format!(
@@ -190,7 +192,7 @@ fn check_schema(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()>
         .iter()
         .find(|expected| !expected.nullable && !schema.columns.iter().any(|own| own.name == expected.name))
     {
-        Some(missing) => refused(format!("column {:?} of the existing dataset is missing in the schema", missing.name)),
+        Some(missing) => refused(format!("the schema lacks column {:?} of the existing dataset", missing.name)),
         None => Ok(()),
     }
 }
@@ -245,7 +247,7 @@ impl Writer {
     #[pyo3(signature = (
         path, schema, *, shard_bytes=None, profile=Profiles::default(), metadata=None, threads=Threads(0), overwrite=false,
     ))]
-    #[expect(clippy::too_many_arguments, reason = "the options of Python")]
+    #[expect(clippy::too_many_arguments, reason = "one parameter per Python argument")]
     fn new(
         py: Python<'_>,
         path: PathBuf,
@@ -279,11 +281,11 @@ impl Writer {
         Ok(Self { schema, process: process::id(), state: Mutex::new(Some(state)) })
     }
 
-    /// Writes samples: for each column an array whose first dimension counts samples, or a list of
-    /// samples, with None for nulls. All columns need the same number of samples.
+    /// Writes samples: for each column, an array whose first dimension counts samples, or a list of
+    /// samples with None for nulls. All columns must have the same number of samples.
     ///
     /// Arrays may come from NumPy, PyTorch, or any library with DLPack or the buffer protocol.
-    /// Their dtype is the dtype of the column, or the dtype that it is rounded from.
+    /// Their dtype is the dtype of the column, or the dtype that the column is rounded from.
     ///
     /// Args:
     ///     **columns: the samples of each column, by name.

@@ -1,4 +1,4 @@
-"""Distributed conversion on any number of processes and machines, as three plain functions::
+"""Distributes conversions over any number of processes and machines, with three plain functions::
 
     from concurrent.futures import ProcessPoolExecutor
     from tensilo import distributed
@@ -8,8 +8,8 @@
         distributed.commit("train/", pool.map(distributed.run, tasks))
 
 ``plan`` assigns the rows of the inputs to files, and writes nothing. ``run`` writes one file. ``commit`` publishes all
-files as one version; until then, no reader sees any of them. Every step is idempotent, even if several processes do it
-at the same time. ``tensilo.ray``, ``tensilo.dask`` and ``tensilo.spark`` run these functions on their clusters.
+files as one version; until then, no reader sees any of them. Every step is idempotent, even if several processes run
+it at the same time. ``tensilo.ray``, ``tensilo.dask`` and ``tensilo.spark`` run these functions on their clusters.
 
 All processes must see the inputs under the same paths. The output is a shared folder, or a prefix of an object store.
 """

@@ -1,6 +1,6 @@
 """``commit``: publishes the files of a job as one version.
 
-Nothing but the fragments is needed: they contain everything that the manifest records, so no data file is opened.
+The fragments contain everything that the manifest records, so no data file is opened.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ def commit(out: str | PathLike[str], fragments: Iterable[Fragment]) -> int:
     """Publishes the files of a job as a version of the dataset, and returns the version number.
 
     Readers see either the previous version or all of the new one. If the version already has these files, nothing
-    changes, so retry if you do not know whether a commit succeeded.
+    changes, so it is safe to retry if you do not know whether a commit succeeded.
 
     Args:
         out: the folder of the dataset, or a prefix of an object store.
         fragments: the results of ``run``, in any order. Duplicates are allowed.
 
     Raises:
-        ConflictError: another writer has published this version in the meantime. Plan again.
+        ConflictError: another writer has published this version in the meantime; plan again.
         ValueError: fragments are missing, or belong to several jobs.
 
     Cost: lists the folder of the job and writes one manifest. No data file is opened.
@@ -58,7 +58,7 @@ def _check_complete(job: Job, found: dict[int, Fragment]) -> None:
 
 
 def _check_alike(first: Fragment, other: Fragment) -> None:
-    """Refuses files with different columns, which occur if tasks infer shapes from different samples."""
+    """Refuses files with different columns, which can occur if tasks infer shapes from different samples."""
     if other.schema == first.schema:
         return
     for name in {**dict(first.schema.items()), **dict(other.schema.items())}:
@@ -68,4 +68,4 @@ def _check_alike(first: Fragment, other: Fragment) -> None:
                 f"column {name!r} is {expected} in file {first.number}, but {found} in file {other.number}; "
                 "declare its type, or its shape with shapes={...}"
             )
-    raise ValueError(f"the metadata of file {other.number} differs from file {first.number}")
+    raise ValueError(f"file {other.number} and file {first.number} have different metadata")

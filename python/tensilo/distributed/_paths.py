@@ -25,7 +25,7 @@ def all_absolute(inputs: Any) -> list[str]:
 
 
 def opened(source: Any) -> _tensilo.Dataset:
-    """Returns a dataset, or opens a source with absolute paths, which other processes can open again."""
+    """Returns ``source`` if it is a dataset. Otherwise opens it by absolute paths, which other processes can use."""
     if isinstance(source, _tensilo.Dataset):
         return source
     return _tensilo.open(absolute(source) if isinstance(source, (str, PathLike)) else all_absolute(source))

@@ -1,8 +1,8 @@
 """``plan`` and ``plan_append``: assign the rows of the inputs to files.
 
-A plan is deterministic: the same inputs and options give the same tasks, file ids and job number. So a job can be
-planned again after a failure and continued with the files that exist. The job number depends on the versions of the
-inputs, so that a job over changed inputs never mixes with an older one.
+A plan is deterministic: the same inputs and options give the same tasks, file ids and job number. So a failed job can
+be planned again, and continues with the files that already exist. The job number depends on the versions of the inputs,
+so files from changed inputs never mix with the files of an older job.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def plan(
 ) -> list[Task]:
     """Plans the conversion of files to a new dataset, and writes nothing.
 
-    The same inputs and options give the same tasks. Their files are byte for byte the ones that ``tensilo.convert``
-    writes with these options.
+    The same inputs and options give the same tasks. Their files are equal, byte for byte, to the files that
+    ``tensilo.convert`` writes with these options.
 
     Args:
-        inputs: a path, a folder or a pattern, also in an object store, or a list of these.
+        inputs: a path, a folder or a pattern, each local or in an object store, or a list of these.
         out: the folder of the dataset, or a prefix of an object store.
         shard_bytes: the raw size of a file: a number of bytes, or a string such as "1GiB". A task writes one file.
             Default: "1GiB".
@@ -55,15 +55,15 @@ def plan(
         threads: the number of threads that read the inputs. Default: "auto", all CPUs.
 
     Returns:
-        The tasks, which may be sent to other processes.
+        The tasks, which can be sent to other processes.
 
     Raises:
         FileExistsError: the dataset exists.
         InputError: an input is malformed.
         ValueError: the inputs have no samples.
 
-    Cost: reads columns whose shapes must be found and columns whose samples differ in length. Declare ``shapes``
-    to avoid the former. Columns of scalars and of tensors of one declared shape are not read.
+    Cost: reads the columns whose shapes must be found (declare ``shapes`` to avoid this) and the columns whose samples
+    differ in length. Columns of scalars, and of tensors with a declared fixed shape, are not read.
     """
     options = conversion(bf16, casts, columns, skip, shapes, null_elements, profile)
     folder = absolute(out)
@@ -85,14 +85,14 @@ def plan_append(
     threads: int | Literal["auto"] = "auto",
     progress: _Progress = False,
 ) -> list[Task]:
-    """Plans files that append samples to a dataset in its next version, and writes nothing.
+    """Plans the files that append samples to a dataset in its next version, and writes nothing.
 
-    The files are the ones that ``tensilo.append`` writes with these options. If another writer publishes a version
-    in the meantime, ``commit`` raises ``ConflictError``: plan again.
+    The files are equal to the files that ``tensilo.append`` writes with these options. If another writer publishes a
+    version in the meantime, ``commit`` raises ``ConflictError``: plan again.
 
     Args:
         out: the folder of the dataset, or a prefix of an object store.
-        inputs: a path, a folder or a pattern, also in an object store, or a list of these.
+        inputs: a path, a folder or a pattern, each local or in an object store, or a list of these.
         shard_bytes: the raw size of a file: a number of bytes, or a string such as "1GiB". A task writes one file.
             Default: "1GiB".
         skip_extra_columns, null_elements, profile, progress: see ``tensilo.append``.
@@ -137,10 +137,11 @@ def _tasks(
 def _job_number(
     inputs: Sequence[tuple[str, int, bytes]], shards: Sequence[tuple[int, int, bytes]], version: int, nulls: str
 ) -> int:
-    """Returns a number of at least 2^32 that two jobs share only if their files are the same.
+    """Returns the number of a job. Two jobs have the same number only if their files are the same.
 
-    File ids depend on the schema, the options and the metadata of inputs. The values of an input may change without
-    any of these, so the number also depends on modification times of files and entity tags of objects.
+    File ids depend on the schema, the options and the metadata of the inputs. The values of an input can change while
+    all of these stay the same, so the number also depends on the sizes and modification times of files and on the
+    entity tags of objects. Numbers below 2^32 are reserved, so the number is larger.
     """
     changed = [_version(path) for path, _, _ in inputs]
     text = repr((_tensilo.__version__, version, nulls, inputs, changed, shards))

@@ -12,15 +12,15 @@ def run(task: Task, *, threads: int | Literal["auto"] = 1) -> Fragment:
     """Writes the file of a task unless it exists, and returns its entry for the manifest.
 
     The file appears under its name when it is complete, and no reader opens it before ``commit``. A task writes the
-    same bytes in any process and with any number of threads. So after a failure, or if it runs twice at the same
-    time, there is still one file.
+    same bytes in any process and with any number of threads. So even if it is repeated after a failure, or runs twice
+    at the same time, there is only one file.
 
     Args:
         task: a task of ``plan`` or ``plan_append``.
         threads: the number of threads that encode. Default: 1.
 
     Raises:
-        InputError: an input is malformed, or was replaced since it was planned.
+        InputError: an input is malformed, or was replaced after the task was planned.
     """
     file = _tensilo._run_task(
         (task.folder, task.job.version, task.job.number),

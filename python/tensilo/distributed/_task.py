@@ -15,7 +15,7 @@ JobFile = tuple[int, int, int, int, int, bytes]
 
 @dataclass(frozen=True)
 class Job:
-    """A job, which creates one version. Its number names the folder of its files."""
+    """A job, which creates one version of a dataset. The folder of its files is named after its number."""
 
     version: int
     number: int
@@ -26,13 +26,13 @@ class Job:
 
 @dataclass(frozen=True)
 class Task:
-    """One data file to write: its rows and its options. ``run`` writes it in any process."""
+    """One data file to write: its rows and its options. Any process can write it with ``run``."""
 
     folder: str
     job: Job
     number: int
     inputs: tuple[PlannedInput, ...] = field(repr=False)
-    """The inputs that contain some of its rows."""
+    """The inputs that contain at least one of its rows."""
     rows: tuple[int, int]
     """The start and end of its rows, counted from the first of ``inputs``."""
     file_id: bytes = field(repr=False)
@@ -44,7 +44,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Fragment:
-    """A written file that no version lists yet, with everything that the manifest records about it."""
+    """A written file that no version lists yet, with everything that the manifest will record about it."""
 
     job: Job
     file: JobFile

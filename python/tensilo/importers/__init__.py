@@ -1,8 +1,7 @@
-"""Importers for containers that only Python libraries read.
+"""Importers for sources that ``tensilo.convert`` does not read, such as HDF5, LMDB and PyTorch datasets.
 
-Each importer reads a batch at a time, writes it with ``tensilo.Writer``, and opens the result. The output appears when
-it is complete; if a sample cannot be read or stored, there is no output. For Parquet, Arrow and other files, use
-``tensilo.convert``.
+Each importer reads and writes one batch at a time, and opens the result. The output appears only when it is complete.
+If a sample cannot be read or stored, there is no output. For Parquet, Arrow and other files, use ``tensilo.convert``.
 """
 
 from .blosc_decoder import blosc_decoder

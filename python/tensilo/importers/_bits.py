@@ -1,4 +1,4 @@
-"""NumPy dtypes by their tensilo names."""
+"""Maps dtype names to NumPy dtypes."""
 
 _NAMES = {
     "f16": "float16",
@@ -12,7 +12,7 @@ def numpy_dtype(dtype):
     """Returns the NumPy dtype for a name such as "bf16" or "float32", or for a NumPy or PyTorch dtype.
 
     Raises:
-        ImportError: NumPy, or ml_dtypes for bf16, is not installed.
+        ImportError: NumPy is not installed, or the dtype is bf16 and ml_dtypes is not installed.
     """
     try:
         import numpy as np

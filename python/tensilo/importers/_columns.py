@@ -1,11 +1,12 @@
-"""Maps nested values to columns: dicts are structs, and each of their members is a column.
+"""Maps nested values to columns: a dict is a struct, and each of its members is a column.
 
 The member "content" of the dicts in a list "messages" becomes the column "messages.content", whose samples are lists.
 The metadata of the column records its path, "messages[].content", so that an export can rebuild the struct. If a dict
 is None in some sample or has no members, a column with the name of the dict records that.
 
-``tensilo.convert`` makes the same columns of the same values in Arrow structs or JSON lines. The structure is inferred
-from the first samples; later samples that do not match it are refused, because some of their values would be lost.
+``tensilo.convert`` makes the same columns from the same values in Arrow structs or JSON lines. The structure is
+inferred from the first samples. Later samples that do not match it are refused, because some of their values would be
+lost.
 """
 
 from .. import _tensilo
@@ -13,12 +14,12 @@ from ._schema import find_type, refused
 
 _PATH = "tensilo.path"
 _ABSENT = object()
-# A member of a dict that is None: its columns are null there, but the member itself does not count as a None dict.
+# The member of a dict that is None. Its columns are null there, but it does not count as a dict that is None.
 _OUTER_NONE = object()
 
 
 class Leaf:
-    """A column and the steps to its values: a key for a dict, None for the members of a list."""
+    """A column, and the steps that lead to its values: a key for a dict, None for the members of a list."""
 
     def __init__(self, name, key, steps, type_):
         self.name, self.key, self.type = name, key, type_
@@ -49,14 +50,14 @@ def _at(value, steps):
 
 
 class _Struct:
-    """Dicts, with their members in the first samples."""
+    """The structure of dicts: the members that they have in the first samples."""
 
     def __init__(self, has_nulls, members):
         self.has_nulls, self.members = has_nulls, members
 
 
 class _List:
-    """Lists with dicts somewhere inside."""
+    """The structure of lists that contain dicts at some level."""
 
     def __init__(self, member):
         self.member = member
@@ -72,13 +73,13 @@ def columns_of(key, values, known):
 
 
 def _find(leaves, known, count, key, name, path, steps, values, nulls):
-    """Adds the columns of the values behind ``steps``. ``nulls`` says for each outer list level whether one is None."""
+    """Adds the columns of the values at ``steps``. ``nulls`` says for each outer list level whether a list is None."""
     present = [value for value in values if value is not None and value is not _OUTER_NONE]
     is_nullable = len(present) < len(values)
     if any(isinstance(value, dict) for value in present):
         kinds = sorted({type(value).__name__ for value in present})
         if len(kinds) > 1:
-            text = f"values of different types: {', '.join(kinds)}, in the first {count} samples"
+            text = f"cannot infer a type from the first {count} samples: values of different types: {', '.join(kinds)}"
             raise refused(f"{text}; pass schema={{{key!r}: ...}}", column=name)
         has_nulls = any(value is None for value in values)
         members = dict.fromkeys(member for value in present for member in value)
@@ -96,7 +97,9 @@ def _find(leaves, known, count, key, name, path, steps, values, nulls):
     if any(_has_dicts(value) for value in present):
         if not all(isinstance(value, (list, tuple)) for value in present):
             kinds = ", ".join(sorted({type(value).__name__ for value in present}))
-            raise refused(f"values of different types: {kinds}, in the first {count} samples", column=name)
+            raise refused(
+                f"cannot infer a type from the first {count} samples: values of different types: {kinds}", column=name
+            )
         members = [member for value in present for member in value]
         inside = (*steps, None), members, [*nulls, is_nullable]
         return _List(_find(leaves, known, count, key, name, path + "[]", *inside))
@@ -105,7 +108,7 @@ def _find(leaves, known, count, key, name, path, steps, values, nulls):
         try:
             type_ = _in_lists(find_type([None if value is _OUTER_NONE else value for value in values]), nulls)
         except (TypeError, ValueError) as error:
-            text = f"{error}, in the first {count} samples; pass schema={{{name!r}: ...}}"
+            text = f"cannot infer a type from the first {count} samples: {error}; pass schema={{{name!r}: ...}}"
             raise refused(text, column=name) from None
     is_member = any(step is not None for step in steps)
     lists = "[]" * (len(type_.levels) - len(nulls))
@@ -135,12 +138,12 @@ def _has_dicts(value):
 
 
 def check(structure, value, name):
-    """Refuses a value whose dicts differ from the first samples, because part of it would be lost.
+    """Refuses a value whose dicts do not match the first samples, because some of its members would be lost.
 
     The writer checks everything else.
 
     Raises:
-        ValueError: the message says what differs.
+        ValueError: a dict does not match; the message says how.
     """
     if isinstance(structure, _Struct):
         if value is None:
@@ -148,7 +151,7 @@ def check(structure, value, name):
                 return
             raise ValueError(f"{name!r} is None, but is a dict in all of the first samples")
         if not isinstance(value, dict):
-            raise ValueError(f"{name!r} is {type(value).__name__}, but a dict in the first samples")
+            raise ValueError(f"{name!r} has type {type(value).__name__}, but is a dict in the first samples")
         for member, inner in value.items():
             found = structure.members.get(member, _ABSENT)
             if found is _ABSENT:
@@ -160,6 +163,6 @@ def check(structure, value, name):
         if value is None:
             return
         if not isinstance(value, (list, tuple)):
-            raise ValueError(f"{name!r} is {type(value).__name__}, but a list in the first samples")
+            raise ValueError(f"{name!r} has type {type(value).__name__}, but is a list in the first samples")
         for member in value:
             check(structure.member, member, name)

@@ -1,4 +1,4 @@
-"""Maps HDF5 datasets, and fields of compound datasets, to columns."""
+"""Maps HDF5 datasets, and the fields of compound datasets, to columns."""
 
 from .. import _tensilo
 from ._bits import numpy_dtype
@@ -32,7 +32,7 @@ class Column:
             elif not self._is_list:
                 self.type = _tensilo.tensor(self._view or dtype.newbyteorder("="), shape)
             elif dtype.names:
-                raise TypeError("it is a compound type inside another")
+                raise TypeError("it is a compound type inside another compound type")
             else:
                 tensor = None if vlen is None else _tensilo.tensor(self._view or vlen, (None,))
                 self.type = tensor or (_tensilo.utf8() if is_text else _tensilo.binary())
@@ -43,7 +43,7 @@ class Column:
             raise refused(text, column=name) from None
 
     def samples(self, rows, start):
-        """Returns the samples of rows that were read from the dataset."""
+        """Converts rows that were read from the dataset to samples. ``start`` is the index of the first one."""
         values = rows if self._field is None else rows[self._field]
         if not self._is_list:
             values = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))

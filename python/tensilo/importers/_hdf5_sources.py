@@ -1,9 +1,9 @@
 """Finds the datasets of an HDF5 file, and checks the other files that hold their values.
 
-HDF5 silently reads fill values if a source file of a virtual dataset is missing, if a source has fewer elements than
-are mapped, or if an external file is too short. Its iterators silently skip links to objects that do not exist. An
-import would lose data without an error, so this module refuses all of these. Fill values of elements that were never
-written, or that no source is mapped to, are legitimate.
+HDF5 silently returns fill values if a source file of a virtual dataset is missing, if a source has fewer elements than
+are mapped, or if an external file is too short. Its iterators silently skip links to objects that do not exist. In all
+of these cases an import would lose data without an error, so this module refuses them. Fill values are legitimate for
+elements that were never written or that no source is mapped to.
 """
 
 import os
@@ -16,9 +16,9 @@ _WAYS = "restore it, or select other datasets with columns="
 
 
 def find_datasets(h5py, group, passes_over=False):
-    """Yields the path and the dataset of each dataset below a group once, sorted by name.
+    """Yields each dataset below a group once, with its path, sorted by name.
 
-    Follows external links. Refuses dangling links, or skips them if ``passes_over``.
+    Follows external links. Refuses dangling links, or skips them if ``passes_over`` is true.
     """
     yield from _walk(h5py, group, "", {group}, passes_over)
 
@@ -43,7 +43,7 @@ def _walk(h5py, group, prefix, seen, passes_over):
 
 
 def linked(h5py, group, name, path):
-    """Returns the object with a name; refuses a dangling link."""
+    """Returns the object with this name. Refuses a dangling link."""
     link = group.get(name, getlink=True)
     try:
         return group[name]
@@ -80,7 +80,7 @@ def check_sources(h5py, dataset, path, seen=()):
 def _check_source(h5py, file, source, path, where, seen):
     name = source.dset_name
     if "%b" in name.replace("%%", ""):
-        return  # one name per block: HDF5 ends the dataset at the first missing block
+        return  # each block has its own name, and HDF5 ends the dataset at the first missing one
     found = file.get(name.replace("%%", "%"))
     if not isinstance(found, h5py.Dataset):
         raise refused(f"the virtual dataset takes values from {where}, which does not exist", column=path)
@@ -122,7 +122,7 @@ _UNLIMITED = 2**62
 
 
 def _opened(h5py, name, dataset):
-    """Opens the file that HDF5 would use for a source name; returns None if there is none."""
+    """Opens the file that HDF5 would use for a source name. Returns None if no such file can be opened."""
     if "%b" in name.replace("%%", ""):
         name = name.replace("%b", "0")
     prefix = ""

@@ -1,8 +1,9 @@
 """Reads the list of free pages of an LMDB file.
 
-LMDB never writes a page that a single transaction allocates and frees. If the last pages of the database are such
-pages, a valid file is shorter than its page count says. To distinguish it from a truncated file, this module reads the
-free list, which LMDB keeps in a B-tree of its own: each value is a count followed by page numbers, all of 64 bits.
+LMDB never writes a page that the same transaction allocates and frees. If the last pages of the database are such
+pages, a valid file is shorter than its page count says. To tell such a file from a truncated one, this module reads the
+free list, which LMDB stores in a separate B-tree. Each value of the tree is a 64-bit count, followed by that many
+64-bit page numbers.
 """
 
 import struct

@@ -6,7 +6,7 @@ from importlib import import_module
 
 from ._schema import refused
 
-# the modules with a function `decompress`, in order of preference, and the package to install
+# for each compression: modules with a function `decompress`, in order of preference, and the package to install
 _MODULES = {
     "gz": (("gzip",), None),
     "bz2": (("bz2",), None),
@@ -17,7 +17,7 @@ _MODULES = {
 
 
 class ShardBytes:
-    """The bytes of a shard, mapped if it is uncompressed."""
+    """The bytes of a shard. An uncompressed shard is mapped."""
 
     def __init__(self, path, folder, shard):
         if os.path.exists(path) or not shard.get("zip_data"):

@@ -50,7 +50,7 @@ def decoder(column, encoding, allow_pickle):
         return lambda data: [_image(column, member) for member in _members(data, 4)]
     if name == "pkl":
         if not allow_pickle:
-            ways = "leave it out with columns=, or pass allow_pickle=True if you trust the data"
+            ways = "leave the column out with columns=, or pass allow_pickle=True if you trust the data"
             raise refused(f"the values are pickled; {ways}", column=column)
         import pickle
 
@@ -70,7 +70,7 @@ def _scalar(name):
 
 
 def _array(dtype=None, shape=None):
-    """Returns a decoder of arrays. A dtype or shape that is not given precedes the elements."""
+    """Returns a decoder of arrays. If the dtype or the shape is None, the data contains it, before the elements."""
     import numpy as np
 
     known = None if dtype is None else numpy_dtype(dtype)
@@ -81,7 +81,7 @@ def _array(dtype=None, shape=None):
         if dtype is None:
             dtype, position = np.dtype(_CODES[data[0]]), 1
         if shape is None:
-            # the rank, and in the two lowest bits log2 of the bytes per extent
+            # the two lowest bits are log2 of the bytes per extent, the others are the rank
             rank, width = data[position] >> 2, 1 << (data[position] & 3)
             numbers = np.frombuffer(data, f"<u{width}", rank, position + 1)
             shape, position = tuple(map(int, numbers)), position + 1 + rank * width
@@ -91,20 +91,20 @@ def _array(dtype=None, shape=None):
 
 
 def _image(column, data):
-    """Returns the pixels of a raw image, of shape height, width and, if there are several, channels."""
+    """Returns the pixels of a raw image. The shape is (height, width), plus channels if there are several."""
     import numpy as np
 
     width, height, length = struct.unpack_from("<3I", data)
     mode = data[12 : 12 + length].decode("ascii")
     if mode not in _CHANNELS:
-        raise refused(f"images of mode {mode!r} are not u8 tensors; leave it out with columns=", column=column)
+        raise refused(f"images of mode {mode!r} do not fit u8 tensors; omit the column with columns=", column=column)
     channels = _CHANNELS[mode]
     shape = (height, width) if channels == 1 else (height, width, channels)
     return np.frombuffer(data, np.uint8, offset=12 + length).reshape(shape)
 
 
 def _members(data, start):
-    """Returns the members of a list, which follow their count and their sizes, each a u32."""
+    """Returns the members of a list. The data has their count and their sizes, all u32, and then the members."""
     (count,) = struct.unpack_from("<I", data, start)
     sizes = struct.unpack_from(f"<{count}I", data, start + 4)
     position, members = start + 4 + 4 * count, []

@@ -1,7 +1,8 @@
-"""Writes samples of any source, batch by batch.
+"""Writes samples from any source, in batches.
 
-Types are inferred from the first samples, which are kept in memory for that (at most about 64 MiB). Then all samples
-are written in batches. If a batch is refused, its samples are written one by one, to find and name the sample at fault.
+Types are inferred from the first samples, which are held in memory until then (at most about 64 MiB). Then all samples
+are written in batches. If the writer refuses a batch, its samples are written one by one to find the sample at fault,
+and the error names that sample.
 """
 
 import errno
@@ -37,8 +38,8 @@ def write_samples(samples, output, *, schema, columns, infer_samples, total, pro
         output: the file or folder.
         schema: the types of some columns. Other types are inferred from the first samples.
         columns: the keys to store, or None for all keys of the schema and of the first samples.
-        infer_samples: the number of samples from which types are inferred.
-        total: the number of samples, or None if unknown.
+        infer_samples: the maximum number of samples from which types are inferred.
+        total: the number of samples, or None if it is unknown.
         progress: see ``tensilo.convert``.
         options: the options of ``tensilo.Writer``.
     """
@@ -97,7 +98,7 @@ def size_of(value):
 
 
 def _numbered(samples):
-    """Yields samples as dicts of plain values. Adds the index of the sample to errors."""
+    """Yields samples as dicts of plain values. Adds the index of the sample to errors as a note."""
     samples, number = iter(samples), 0
     while True:
         name = None
@@ -118,12 +119,12 @@ def _numbered(samples):
 
 
 def _columns(known, first_samples, columns):
-    """Returns the columns of samples, and the structure of the dicts of each key."""
+    """Returns the columns for the samples, and for each key the structure of its dicts."""
     keys = dict.fromkeys(chain(*first_samples))
-    # a name in the schema may be the member of a dict, not a key
+    # a name in the schema can be the member of a dict rather than a key
     keys = dict.fromkeys([*(name for name in known if not any(_is_member(name, key) for key in keys)), *keys])
     if columns is not None:
-        # a key with dots takes precedence over the member of a dict
+        # a key with dots takes precedence over a member of a dict
         requested = [
             name if name in keys else next((key for key in keys if _is_in(name, key)), name) for name in columns
         ]
@@ -149,7 +150,7 @@ def _columns(known, first_samples, columns):
 
 
 def _chosen(leaves, columns):
-    """Returns the columns with these names and their members, each after the columns of its enclosing dicts."""
+    """Returns the columns with these names and their members. Each follows the columns of its enclosing dicts."""
     chosen = {}
     for name in columns:
         found = [leaf for leaf in leaves if _is_in(leaf.name, name)]
@@ -200,7 +201,7 @@ def _write(writer, batch, count, start):
     try:
         writer.write(**batch)
     except (TypeError, ValueError, BufferError, RuntimeError) as error:
-        # the batch was not written: write sample by sample to find the one at fault. The output is
+        # The batch was not written. Write its samples one by one to find the one at fault; the output is
         # discarded afterwards.
         for i in range(count):
             try:

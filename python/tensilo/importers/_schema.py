@@ -1,7 +1,8 @@
 """Infers column types from samples.
 
-``plain`` first converts each value to a form that the writer takes. ``find_type`` then finds the narrowest common type:
-Python numbers become i64, f64 or bool, arrays keep their dtype, and an extent that differs between samples varies.
+``plain`` first converts each value to a form that the writer accepts. ``find_type`` then finds the narrowest common
+type. Python numbers become bool, i64, u64 or f64, and arrays keep their dtype. An extent that differs between samples
+varies in the type.
 """
 
 import struct
@@ -39,7 +40,7 @@ def refused(text, *, column=None, path=None):
 
 @contextmanager
 def malformed(what, path, *, column=None):
-    """Turns any error that malformed bytes cause into an ``InputError``."""
+    """Turns every error that malformed bytes can cause into an ``InputError``."""
     try:
         yield
     except InputError:
@@ -49,7 +50,7 @@ def malformed(what, path, *, column=None):
 
 
 def plain(value):
-    """Returns a value in a form that a writer takes.
+    """Returns a value in a form that a writer accepts.
 
     Raises:
         TypeError: the value has a type that cannot be stored.
@@ -89,10 +90,10 @@ def _plain_array(np, array):
 
 
 def find_type(values):
-    """Returns the type of a column with these values, which ``plain`` has returned.
+    """Returns the type of a column with these values, which ``plain`` must have converted.
 
-    An extent that differs between values varies. Lists of numbers are tensors if they are rectangular and contain
-    no None, and lists otherwise.
+    If an extent differs between values, it varies in the type. Lists of numbers are tensors if they are rectangular
+    and contain no None; otherwise they are lists.
 
     Raises:
         TypeError, ValueError: the values have no common type.
@@ -161,7 +162,7 @@ def _shape(value, numbers):
 
 
 def _tensor(dtype, shapes, nullable):
-    """Returns the type of tensors of these shapes. A shape may end at an extent of 0."""
+    """Returns the type of tensors with these shapes. The shape (0,) can be an empty list of any rank."""
     whole = {shape for shape in shapes if shape != (0,)} or shapes
     if len({len(shape) for shape in whole}) > 1:
         shortest, longest = min(whole, key=len), max(whole, key=len)

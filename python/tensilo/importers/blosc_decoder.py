@@ -10,16 +10,17 @@ _FRAME = b"b2frame\0"
 
 
 def blosc_decoder(shape, dtype):
-    """Returns a decoder of Blosc-compressed tensors for ``from_lmdb``, one tensor per value.
+    """Returns a function for ``from_lmdb`` that decodes one Blosc-compressed tensor per value.
 
-    Values may come from ``compress`` or ``compress2`` of ``blosc`` or ``blosc2``, or be Blosc2 frames.
+    A value is the output of ``compress`` or ``compress2`` of ``blosc`` or ``blosc2``, or a Blosc2 frame.
 
     Args:
-        shape (tuple): the shape of a tensor. One extent may be None; it follows from the number of bytes.
+        shape (tuple): the shape of a tensor. One extent can be None; it is computed from the number of bytes.
         dtype (str or dtype): the dtype of the elements, such as "bf16" or "float32".
 
     Raises:
-        ImportError: neither ``blosc2`` nor ``blosc`` is installed, or ``ml_dtypes`` for bf16.
+        ImportError: neither ``blosc2`` nor ``blosc`` is installed, or ``dtype`` is bf16 and ``ml_dtypes`` is not
+            installed.
     """
     return _BloscDecoder(tuple(shape), numpy_dtype(dtype))
 
@@ -27,7 +28,7 @@ def blosc_decoder(shape, dtype):
 class _BloscDecoder:
     def __init__(self, shape, dtype):
         if shape.count(None) > 1:
-            raise ValueError(f"shape {shape}: at most one extent may be None")
+            raise ValueError(f"shape {shape}: at most one extent can be None")
         self._shape = tuple(-1 if extent is None else extent for extent in shape)
         self._dtype = dtype
         self._decompress = _decompressor()

@@ -1,4 +1,4 @@
-"""``from_hdf5``: imports HDF5 files, in batches of whole HDF5 chunks where memory allows."""
+"""``from_hdf5``: imports HDF5 files, in batches of whole HDF5 chunks if memory allows it."""
 
 from contextlib import nullcontext, suppress
 
@@ -14,22 +14,22 @@ _RAGGED_SAMPLES = 1024
 def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, progress=False, **options):
     """Writes the datasets of an HDF5 file as columns, and opens the result.
 
-    The first dimension of a dataset counts samples. A column is named after the path of its dataset, such as
+    The first dimension of a dataset is the sample axis. A column is named after the path of its dataset, such as
     "train/mel", and a field of a compound dataset is "table.field". Numbers become tensors, strings become utf8, arrays
     of variable length (vlen) become tensors whose extent varies, and opaque values become bytes. Attributes are not
     stored. Filters of ``hdf5plugin`` are available if it is installed. Virtual datasets, external files and external
-    links are followed; if one of their files is missing or too short, the dataset is refused, because HDF5 would read
+    links are followed. If one of their files is missing or too short, the dataset is refused, because HDF5 would return
     fill values.
 
-    Memory holds a batch of about 16 MiB, or one HDF5 chunk of each dataset if these are larger.
+    Memory holds one batch of about 16 MiB, or one HDF5 chunk of each dataset if these chunks are larger.
 
     Args:
         path_or_file (path, h5py.File or h5py.Group): a file, or an open file or group.
-        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        output (path): a file, or a folder for a dataset; see ``from_iterable``.
         columns (list of str, optional): the paths of the datasets to store, in this order. Default: all datasets.
         schema (dict, optional): the types of some columns, such as
             ``{"mel": tensilo.tensor("bf16", (80,), cast_from="f32")}``, or ``tensilo.binary()`` for strings that are
-            not UTF-8. Default: the types follow from the datasets.
+            not UTF-8. Default: the types of the datasets.
         views (dict, optional): dtypes to reinterpret the bits of datasets as, such as ``{"mel": "bf16"}`` for bf16
             that is stored as uint16. Default: none.
         progress (bool or callable, optional): True to show progress on standard error, or a function that is called
@@ -41,7 +41,7 @@ def from_hdf5(path_or_file, output, *, columns=None, schema=None, views=None, pr
 
     Raises:
         ImportError: ``h5py`` is not installed.
-        KeyError: the file does not have a dataset or a column.
+        KeyError: a requested dataset or column does not exist.
         InputError: datasets have different numbers of samples or a type that cannot be stored, or files with their
             values are missing.
         FileExistsError: the output exists.
@@ -103,7 +103,7 @@ def _check_names(argument, named, columns):
 
 
 def _batches(columns, total):
-    """Yields batches of whole HDF5 chunks if these are small, and of fewer samples if ragged ones are large."""
+    """Yields batches of whole HDF5 chunks unless these are large. Large ragged samples make batches smaller."""
     datasets = {column.dataset: None for column in columns}
     row_bytes = max(sum(column.row_bytes for column in columns), 1)
     chunk = max((dataset.chunks or (1,))[0] for dataset in datasets)

@@ -13,15 +13,16 @@ _BATCH_SAMPLES = 1000
 def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **options):
     """Writes a ``datasets.Dataset`` from its Arrow data, and opens the result.
 
-    Nothing is decoded: an image or audio column "image" becomes the columns "image.bytes" and "image.path", and files
-    that it refers to are read into "image.bytes". Structs become one column per field, with dots between the names. A
-    pass over all samples finds shapes, as in ``tensilo.convert``. Formats and transforms of the dataset are ignored.
+    Nothing is decoded: an image or audio column "image" becomes the columns "image.bytes" and "image.path". If the
+    column refers to files, they are read into "image.bytes". Structs become one column per field, with dots between the
+    names. A pass over all samples finds shapes, as in ``tensilo.convert``. Formats and transforms of the dataset are
+    ignored.
 
     The Arrow data goes through an unnamed temporary file in the folder of the output, so memory holds only a batch.
 
     Args:
         dataset (datasets.Dataset): the dataset, such as ``load_dataset(name, split="train")`` returns.
-        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        output (path): a file, or a folder for a dataset; see ``from_iterable``.
         columns (list of str, optional): the columns of ``dataset`` to store. Default: all columns.
         metadata (dict, optional): strings to store with the file. Default: none.
         progress (bool or callable, optional): True to show progress on standard error, or a function that is called
@@ -34,7 +35,7 @@ def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **o
 
     Raises:
         ImportError: ``datasets`` is not installed.
-        TypeError: ``dataset`` has several splits, or streams.
+        TypeError: ``dataset`` has several splits, or is a streaming dataset.
         InputError: values cannot be stored.
         FileExistsError: the output exists.
     """
@@ -49,7 +50,7 @@ def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **o
         raise TypeError(f"the dataset has several splits: pass one of them, such as dataset[{split!r}]")
     if not isinstance(dataset, datasets.Dataset):
         kind = type(dataset).__name__
-        raise TypeError(f"expected a datasets.Dataset, not {kind}; for a streaming dataset, use from_iterable")
+        raise TypeError(f"expected a datasets.Dataset, found {kind}; for a streaming dataset, use from_iterable")
     check_output(output, options)
     if columns is not None:
         dataset = dataset.select_columns([columns] if isinstance(columns, str) else list(columns))
@@ -69,7 +70,7 @@ def from_hf(dataset, output, *, columns=None, metadata=None, progress=False, **o
                     if show is not None:
                         show("reading", done, len(dataset))
             except BaseException as error:
-                failed.append(error)  # Arrow streams only pass on the message
+                failed.append(error)  # an Arrow stream passes on only the message
                 raise
 
         schema = embed_table_storage(first.slice(0, 0)).schema

@@ -6,7 +6,7 @@ from ._samples import write_samples
 def from_iterable(samples, output, schema=None, *, columns=None, infer_samples=1024, progress=False, **options):
     """Writes the samples that an iterable yields, and opens the result.
 
-    Samples are taken one by one and written in batches. So memory holds a batch of at most 1024 samples and about
+    Samples are taken one by one and written in batches. Memory holds one batch, of at most 1024 samples and about
     16 MiB, and the first samples while their types are inferred (at most about 64 MiB).
 
     Types are inferred as follows:
@@ -23,9 +23,9 @@ def from_iterable(samples, output, schema=None, *, columns=None, infer_samples=1
     - A column is nullable if a value is None or a sample does not have the key.
 
     Args:
-        samples (iterable of dict): the samples, such as a generator yields.
-        output (path): a file, or the folder of a dataset: a path that ends in a slash, or any path if ``shard_bytes``
-            is given. It appears when it is complete.
+        samples (iterable of dict): the samples, for example a generator that yields them.
+        output (path): a file, or the folder of a dataset. It is a folder if the path ends in a slash or if
+            ``shard_bytes`` is given. The output appears only when it is complete.
         schema (dict, optional): the types of some columns, such as
             ``{"mel": tensilo.tensor("bf16", (None, 80), cast_from="f32")}``. Default: all types are inferred.
         columns (list of str, optional): the keys to store, or members such as "box.x". Default: all keys of the schema
@@ -40,7 +40,7 @@ def from_iterable(samples, output, schema=None, *, columns=None, infer_samples=1
         The ``Dataset``.
 
     Raises:
-        InputError: samples have no common type, or one does not fit the types of the first samples.
+        InputError: the samples have no common type, or a later sample does not fit the types of the first samples.
         TypeError: a value cannot be stored, such as an object array.
         FileExistsError: the output exists.
     """

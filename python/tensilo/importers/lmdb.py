@@ -1,7 +1,7 @@
 """``from_lmdb``: imports LMDB environments.
 
-LMDB maps the file, and the system kills a process that reads a truncated page. So the length of the file is checked
-first, see ``_lmdb_pages``.
+LMDB maps the file, and the system kills a process that reads a truncated page. So this module checks the length of
+the file first; see ``_lmdb_pages``.
 """
 
 import os
@@ -36,12 +36,12 @@ def from_lmdb(
 
     Args:
         path (path): the folder or the file of the environment.
-        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        output (path): a file, or a folder for a dataset; see ``from_iterable``.
         decode (callable, optional): a function that takes the bytes of a value and returns the value to store: an
             array, a number, str, bytes, a list, or a dict for several columns. ``blosc_decoder`` creates one. Default:
             values are stored as bytes.
-        key (str, optional): the name of the column of keys, which are bytes. None leaves them out. Default: "key".
-        name (str, optional): the name of the column of values, unless they are dicts. Default: "value".
+        key (str, optional): the name of the column that stores the keys as bytes. None leaves them out. Default: "key".
+        name (str, optional): the name of the column that stores values that are not dicts. Default: "value".
         skip (iterable of bytes, optional): keys that are not samples, such as ``[b"__len__"]``. Default: none.
         db (str, optional): the name of a database in the environment. Default: None, the unnamed database.
         schema (dict, optional): the types of some columns. Default: all types are inferred, as in ``from_iterable``.
@@ -92,7 +92,7 @@ def _check_length(env, path):
     expected, found = page_bytes * page_count, os.path.getsize(path)
     if found >= expected:
         return
-    # free pages may never have been written
+    # free pages can be missing, because LMDB may never have written them
     free = set()
     with suppress(ValueError, struct.error), open(path, "rb") as file:
         free = free_pages(file, page_bytes)

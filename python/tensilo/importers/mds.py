@@ -21,15 +21,15 @@ def from_mds(
     progress=False,
     **options,
 ):
-    """Writes the samples of MDS shards in their order, and opens the result.
+    """Writes the samples of MDS shards in order, and opens the result.
 
     The shards are read without the package ``streaming``, with all encodings of MDS version 2 and all compressions.
     Encoded images (jpeg, png) stay bytes; raw images (pil) become u8 tensors of height, width and channels; json and
-    str_decimal become utf8. Memory holds a batch, and a whole shard if it is compressed.
+    str_decimal become utf8. Memory holds one batch, and a whole shard if it is compressed.
 
     Args:
         folder (path): the folder that contains ``index.json``; if there are splits, the folder of a split.
-        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        output (path): a file, or a folder for a dataset; see ``from_iterable``.
         allow_pickle (bool, optional): whether to unpickle columns of the encoding "pkl". Unpickling can run arbitrary
             code, so only do this with data that you trust. Default: False.
         schema (dict, optional): the types of some columns. Default: all types are inferred, as in ``from_iterable``.
@@ -73,8 +73,8 @@ def from_mds(
 def _samples(folder, shard, columns, allow_pickle):
     """Yields the samples of a shard.
 
-    A shard consists of the number of samples and their offsets, each a u32, a JSON header, and the samples. A sample
-    consists of the sizes of its values without a fixed size, each a u32, and the values.
+    A shard starts with the number of samples and their offsets, all u32. A JSON header and the samples follow. A sample
+    starts with the sizes of the values that do not have a fixed size, all u32. All values of the sample follow.
     """
     decoders = []
     with malformed("the index", os.path.join(folder, "index.json")):
@@ -86,7 +86,7 @@ def _samples(folder, shard, columns, allow_pickle):
     with ShardBytes(path, folder, shard) as data:
         count = shard["samples"]
         if len(data) < 4 * (count + 2) or struct.unpack_from("<I", data)[0] != count:
-            raise refused(f"the shard does not have the {count} samples of the index", path=path)
+            raise refused(f"the index lists {count} samples, but the shard has another number", path=path)
         varying = struct.Struct(f"<{sum(not size for size in sizes)}I")
         for i in range(count):
             start, end = struct.unpack_from("<2I", data, 4 * (i + 1))

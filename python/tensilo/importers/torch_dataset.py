@@ -18,11 +18,11 @@ def from_torch_dataset(
     progress=False,
     **options,
 ):
-    """Writes the samples of a PyTorch dataset in their order, and opens the result.
+    """Writes the samples of a PyTorch dataset in order, and opens the result.
 
     Args:
-        dataset (Dataset or IterableDataset): a map-style or iterable dataset, whose samples are dicts or tuples.
-        output (path): a file, or a folder for a dataset, see ``from_iterable``.
+        dataset (Dataset or IterableDataset): a map-style or iterable dataset. Its samples are dicts or tuples.
+        output (path): a file, or a folder for a dataset; see ``from_iterable``.
         names (list of str or str, optional): the column names of tuples, in order, or the single name for samples that
             are neither dicts nor tuples. Default: the field names of named tuples.
         schema (dict, optional): the types of some columns. Default: all types are inferred, as in ``from_iterable``.
@@ -50,10 +50,10 @@ def from_torch_dataset(
     prepare = _Prepare((names,) if isinstance(names, str) else names, transform)
     is_iterable = isinstance(dataset, IterableDataset) or not hasattr(dataset, "__getitem__")
     if is_iterable and num_workers:
-        raise ValueError("num_workers needs a map-style dataset: workers of this one would all yield all samples")
+        raise ValueError("num_workers needs a map-style dataset: each worker would yield all samples of this dataset")
     total = len(dataset) if hasattr(dataset, "__len__") else None
     if num_workers:
-        # the workers start before the writer has threads: the writer starts after type inference
+        # the workers start before the writer has threads, because the writer starts after type inference
         loader = DataLoader(dataset, batch_size=16, num_workers=num_workers, collate_fn=prepare.batch)
         samples = (_own(sample) for batch in loader for sample in batch)
     elif is_iterable:
@@ -90,7 +90,7 @@ class _Prepare:
         elif names is None:
             names = getattr(sample, "_fields", None)
         if names is None or len(names) != len(sample):
-            found = "" if names is None else f", not {len(names)}"
+            found = "" if names is None else f" instead of {len(names)}"
             count = len(sample)
             raise ValueError(f"a sample has {count} values: pass {count} names in names={found}")
         return dict(zip(names, sample, strict=True))
@@ -101,7 +101,7 @@ class _Prepare:
 
 
 def _own(value):
-    """Copies a sample of a worker to private memory: each shared tensor would keep a file open."""
+    """Copies a sample of a worker to private memory, because each shared tensor would keep a file open."""
     if isinstance(value, Mapping):
         return {name: _own(member) for name, member in value.items()}
     if isinstance(value, (list, tuple)):

@@ -1,16 +1,17 @@
-//! Chooses gaps, mapping, transform and filters of a part in bins.
+//! Chooses the gaps, mapping, transform and filters of a part that is encoded with bins.
 //!
-//! All combinations are estimated on segments of the part. The best few encode some of its blocks,
-//! and the smallest of these encodes the part. An exhaustive search encodes the part with all
-//! combinations. Both enumerate the same combinations, so that the regret measures only what
-//! estimates miss.
+//! The size of each combination is estimated on segments of the part. The best few combinations are
+//! tried on some blocks of the part, and the one with the smallest result encodes the whole part.
+//! An exhaustive search encodes the part with all combinations. Both searches enumerate the same
+//! combinations, so the regret measures only the errors of the estimates.
 //!
-//! The enumeration is nested: gaps or none; then each mapping, or none; then each prediction of its
-//! numbers, or none; and filters in place of a prediction, for numbers of two bytes. Three
-//! shortcuts keep it fast, except in an exhaustive search. For the numbers of a mapping, only
-//! differences and the predictions that suit the elements best are tried. If the first estimates of
-//! a mapping are far from the best, no more predictions are tried. Weights and filters are fitted
-//! only where the prediction that they replace is close to the best.
+//! The enumeration has three nested loops: with and without gaps; each mapping, and none; each
+//! prediction of the numbers, and none. For 2-byte numbers, filters are also tried in place of a
+//! prediction. Three shortcuts keep the enumeration fast; an exhaustive search does not use them.
+//! First, for the numbers of a mapping, only differences and the predictions that suit the elements
+//! best are tried. Second, if the first estimates of a mapping are far above the best estimate, no
+//! more predictions are tried. Third, weights and filters are fitted only if the estimate of the
+//! prediction that they replace is close to the best.
 
 use super::dictionaries::{DictionaryOrder, DictionaryPlan, DictionaryRequest, find_dictionaries};
 use super::mapping::{Bases, Mapping, Numbers};
@@ -33,31 +34,31 @@ use crate::kernel::{
     predict::{Prediction, Predictor},
 };
 
-/// Combinations are encoded if their estimate exceeds the smallest one by at most 1/N, up to a
-/// maximum number.
+/// A combination is a finalist, which is encoded, if its estimate exceeds the smallest estimate by
+/// at most 1/N. The number of finalists is also limited.
 const FINALIST_MARGIN_DIVISOR: f64 = 8.0;
 const MAX_FINALISTS: usize = 2;
 const MAX_FINALISTS_FOR_SIZE: usize = 4;
-/// Further predictions of a mapping are tried if its first estimates exceed the smallest one by at
-/// most 1/N.
+/// More predictions are tried for a mapping if its first estimates exceed the smallest estimate so
+/// far by at most 1/N.
 const PREDICTION_MARGIN_DIVISOR: f64 = 2.0;
-/// The maximum number of predictions that are tried for the numbers of a mapping: the best
-/// predictions of the elements. Differences are always tried too, since they suit numbers even if
-/// elements are noisy.
+/// The maximum number of predictions that are tried for the numbers of a mapping. They are the best
+/// predictions of the elements. Differences are always tried in addition, because they suit numbers
+/// even if the elements are noisy.
 const MAX_PREDICTIONS: usize = 2;
 const MAX_PREDICTIONS_FOR_SIZE: usize = 6;
-/// Filters and weights, which take time to fit, are tried if the estimate of the prediction that
-/// they replace exceeds the smallest one by at most 1/N.
+/// Filters and weights take time to fit. They are tried if the estimate of the prediction that they
+/// replace exceeds the smallest estimate by at most 1/N.
 const FIT_MARGIN_DIVISOR: f64 = 8.0;
 /// The minimum number of elements to which weights are fitted.
 const MIN_WEIGHT_FIT_ELEMENTS: usize = 1024;
-/// The maximum length of an innermost dimension whose channels may have their own dictionaries.
+/// The maximum length of an innermost dimension whose channels can have their own dictionaries.
 const MAX_CHANNELS: u32 = 16;
 
-/// What bins of a profile may use.
+/// What a profile allows bins to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BinSettings {
-    /// Whether details below numbers may be used, which are slow to decode.
+    /// Whether only size counts. Numbers may then have details, which are slow to decode.
     pub for_size: bool,
     pub width: Width,
 }
@@ -79,14 +80,14 @@ struct Elements<'a> {
     bytes: &'a [u8],
     /// The stored size of the gap marks between them.
     mark_bytes: usize,
-    /// The number of elements of the part per element here.
+    /// The number of elements of the part for each of these elements.
     sample_scale: f64,
 }
 
-/// Called with each combination, for all elements.
+/// A function that is called with each combination, for all elements.
 type VisitWhole<'v> = dyn FnMut(Combination, &mut EncodeScratch) -> Result<()> + 'v;
 
-/// Calls `visit` for each finalist that fits the part. Its gaps, numbers and filters are in the
+/// Calls `visit` for each finalist that fits the part, with its gaps, numbers and filters in the
 /// scratch.
 pub(crate) fn each_finalist(
     choice: &BinChoice,
@@ -130,7 +131,8 @@ pub(crate) fn each_finalist(
     Ok(())
 }
 
-/// Fits a numbering of other elements to these; `None` if it does not suit them.
+/// Fits a numbering that was chosen for other elements to these elements. Returns `None` if it does
+/// not suit them.
 fn fit_numbering(
     settings: BinSettings,
     numbering: Numbering,
@@ -193,8 +195,9 @@ pub(crate) fn choose(settings: BinSettings, part: &mut SampledPart<'_>, scratch:
     BinChoice { finalists, is_fitted: true }
 }
 
-/// Returns the best combinations, best first. If only size counts, these include the best one with
-/// a different kind of mapping and the best one with a different prediction.
+/// Returns the best combinations, best first. If only size counts, they include the best
+/// combination with a different kind of mapping and the best combination with a different
+/// prediction.
 fn finalists(settings: BinSettings, mut sorted: Vec<Combination>) -> Vec<Combination> {
     let mut finalists = Vec::new();
     let take = |index: Option<usize>, sorted: &mut Vec<Combination>| index.map(|index| sorted.remove(index));
@@ -213,7 +216,7 @@ fn finalists(settings: BinSettings, mut sorted: Vec<Combination>) -> Vec<Combina
     finalists
 }
 
-/// Calls `visit` for each combination, for all elements. Gaps, numbers and filters are in the
+/// Calls `visit` for each combination, for all elements, with its gaps, numbers and filters in the
 /// scratch.
 pub(crate) fn each_choice(
     settings: BinSettings,
@@ -229,12 +232,12 @@ pub(crate) fn each_choice(
     })
 }
 
-/// Called with each combination and the elements outside its gaps. Returns an estimate of the size
-/// in bytes.
+/// A function that is called with each combination and the elements outside its gaps. It returns an
+/// estimate of the size in bytes.
 type Visit<'v> = dyn FnMut(Combination, Elements<'_>, &mut EncodeScratch) -> Result<f64> + 'v;
 
-/// Calls `visit` for each combination, on a subset of the elements. Numbers and filters are in the
-/// scratch; gaps too, if the subset has all elements.
+/// Calls `visit` for each combination, for a subset of the elements, with its numbers and filters
+/// in the scratch. If the subset has all elements, the gaps are also in the scratch.
 fn each_combination(
     settings: BinSettings,
     whole: Elements<'_>,
@@ -255,7 +258,7 @@ fn each_combination(
         return Ok(());
     }
     if bytes.len() == whole.bytes.len() {
-        // the visitor may encode all elements
+        // the visitor can encode all elements
         scratch.present.find(settings.width, &whole.geometry, whole.bytes);
     }
     let whole = whole.between(&whole_present);
@@ -274,7 +277,7 @@ impl<'a> Elements<'a> {
         Elements { geometry, bytes, mark_bytes: 0, sample_scale }
     }
 
-    /// Returns the start of the first block: `count` elements, or two rows if those are longer.
+    /// Returns the start of the first block: `count` elements, or two rows if two rows are longer.
     fn start(&self, count: usize) -> ([u32; 1], &'a [u8]) {
         let first = self.geometry.blocks.first().map_or(0, |&end| end as usize);
         let end = first.min(count.max(2 * self.geometry.longest_row(first / 2)));
@@ -300,8 +303,8 @@ fn each_numbering(
 ) -> Result<()> {
     let search = scratch.search;
     let mut min_bytes = f64::INFINITY;
-    // the best prediction from the row above for each stride, and combinations in which filters may
-    // replace the prediction
+    // for each stride, the best prediction from the row above; and the combinations in which
+    // filters can replace the prediction
     let mut planar: Vec<(u32, Combination)> = Vec::new();
     let mut lines = Vec::new();
     let mut likely: Option<Vec<Prediction>> = None;
@@ -387,7 +390,8 @@ fn each_numbering(
     Ok(())
 }
 
-/// Visits the best separable prediction, in place of another prediction from the row above.
+/// Visits a combination with the best separable prediction in place of another prediction from the
+/// row above.
 fn visit_weighted(
     settings: BinSettings,
     combination: Combination,
@@ -405,7 +409,7 @@ fn visit_weighted(
     };
     let (start, start_bytes) =
         subset.start(if settings.for_size { 4 * MIN_WEIGHT_FIT_ELEMENTS } else { MIN_WEIGHT_FIT_ELEMENTS });
-    // tables count as much as in an estimate of all elements
+    // tables have the same weight as in an estimate of all elements
     let start = Elements { geometry: subset.geometry.in_blocks(&start), bytes: start_bytes, ..subset };
     if !set_numbers(combination.numbering, start, scratch) {
         return Ok(());
@@ -415,7 +419,7 @@ fn visit_weighted(
     visit(weighted(weights), subset, scratch).map(drop)
 }
 
-/// Visits filters in place of a prediction.
+/// Visits a combination with filters in place of a prediction.
 fn visit_filtered(
     settings: BinSettings,
     combination: Combination,
@@ -456,12 +460,12 @@ fn numberings(
             add_dictionary(DictionaryOrder::ByValue, channels);
         }
     }
-    // 1-byte elements have no shorter numbers, and 2-byte floats have few bits besides noise
+    // 1-byte elements have no shorter numbers, and 2-byte floats have few bits that are not noise
     let may_be_categorical = width.bytes() > 2 || width == Width::W2 && !geometry.float;
     if search.has(Technique::FrequencyDictionaries) && may_be_categorical {
         add_dictionary(DictionaryOrder::ByFrequency, 1);
     }
-    // otherwise, one base for the part is tried for the best combinations
+    // other searches try one base for the part later, for the best combination
     let both = search.is_exhaustive && search.has(Technique::PartBase);
     let bases = [Bases::PerBlock, Bases::PerPart].into_iter().take(if both { 2 } else { 1 });
     if geometry.float {
@@ -490,7 +494,7 @@ fn numberings(
     all
 }
 
-/// Sets the numbers of some elements. Returns whether that is possible.
+/// Computes the numbers of some elements. Returns whether that is possible.
 fn set_numbers(numbering: Numbering, subset: Elements<'_>, scratch: &mut EncodeScratch) -> bool {
     let EncodeScratch { numbers, dictionaries, .. } = scratch;
     match numbering {
@@ -523,14 +527,14 @@ fn number_geometry<'a>(
         return (width, *geometry);
     }
     let number = numbers.mapping.widths(width).number;
-    // the upper bits of floats are floats, too, if the sign is the highest of them
+    // the upper bits of floats are also floats if the highest of them is the sign
     let is_upper = matches!(numbering, Numbering::IntMultiple(_, Bases::Zero));
     let float = is_upper && numbers.mapping.keeps_sign(width);
     (number, Geometry { element_bytes: number.bytes(), float, float_type: None, ..*geometry })
 }
 
-/// Fits filters to the numbers in the scratch. Returns whether they seem worthwhile. Filters need
-/// 2-byte numbers, but a dictionary that is fitted to fewer values may have 1-byte numbers.
+/// Fits filters to the numbers in the scratch. Returns whether they seem worthwhile. Filters
+/// require 2-byte numbers, but a dictionary that is fitted to fewer values can have 1-byte numbers.
 fn set_filters(
     settings: BinSettings,
     numbering: Numbering,
@@ -544,7 +548,7 @@ fn set_filters(
     width == Width::W2 && filters.find(if settings.for_size { 16 } else { 8 }, is_sample, &geometry, integers)
 }
 
-/// Sets the numbers and filters that a combination has for these elements. Returns whether that is
+/// Computes the numbers and filters of a combination for these elements. Returns whether that is
 /// possible.
 fn set(settings: BinSettings, combination: &Combination, elements: Elements<'_>, scratch: &mut EncodeScratch) -> bool {
     scratch.filters.filters = None;

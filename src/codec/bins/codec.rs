@@ -1,14 +1,15 @@
-//! The encoding *bins* (chapter 5.13): puts its layers together.
+//! The encoding *bins* (chapter 5.13): combines the layers.
 //!
 //! From the outside in, a block has gap marks, patches and details of a mapping, outliers, filter
-//! codes, and bins. [`Layers`] splits them in this order and undoes them in the opposite one. A
-//! part without mapping and options has only bins, and is decoded straight to its elements.
+//! codes, and bins. [`Layers`] splits them in this order and undoes them in the opposite order. A
+//! part without mapping and options has only bins, and is decoded directly to its elements.
 //!
 //! Decoding windows is a chain of dependent steps, so two blocks of a part are decoded at once: the
 //! processor works on one while the other waits. Each state codes every 64th element, so decoding a
 //! range costs as much as decoding all elements before its end.
 //!
-//! To encode a part, each finalist of `choice.rs` is encoded, and the smallest result is used.
+//! To encode a part, writers encode it with each finalist of `choice.rs`, and use the smallest
+//! result.
 
 use super::choice::{BinSettings, choose, each_choice, each_finalist};
 use super::mapping::{MappedBlock, Mapping, Widths};
@@ -32,7 +33,7 @@ use std::sync::Arc;
 type BinBlock<'a> = Block<'a, Arc<BinTables>>;
 
 pub(crate) struct BinBlocks {
-    /// Whether it writes details below numbers, which are slow to decode.
+    /// Whether only size counts. Numbers may then have details, which are slow to decode.
     pub for_size: bool,
 }
 
@@ -132,7 +133,7 @@ impl BlockCodec for BinBlocks {
     }
 }
 
-/// Returns the bytes of `all` before `rest`, which is a suffix of it.
+/// Returns the bytes of `all` before its suffix `rest`.
 fn bytes_before<'a>(all: &'a [u8], rest: &[u8]) -> &'a [u8] {
     all.get(..all.len().saturating_sub(rest.len())).unwrap_or(&[])
 }
@@ -232,7 +233,7 @@ fn decode_between_gaps(
     let mut decode = || {
         let stored = gaps.read(count, stored, &mut marks)?;
         let requested = marks.unmarked_before(range.start)..marks.unmarked_before(range.end);
-        memory::resize(&mut present, requested.len() * width.bytes(), 0)?; // inside the block
+        memory::resize(&mut present, requested.len() * width.bytes(), 0)?; // no overflow: inside the block
         decode_present(tables, (width, marks.unmarked_count, stored), &requested, &mut present, scratch)?;
         gaps.spread(width, &marks, range, &present, out);
         Ok(())
@@ -287,8 +288,9 @@ fn decode_two(blocks: [&BinBlock<'_>; 2], [out_a, out_b]: [&mut [u8]; 2], scratc
 
 /// A sample is encoded only if the part has at least N times as many elements.
 const MIN_SAMPLE_SCALE: f64 = 3.0;
-/// Finalists whose encoded sample exceeds the smallest one by at most 1/N are also tried on the
-/// part: at most [`MAX_TIED`] of them if only size counts, otherwise only the smallest.
+/// Finalists whose encoded sample exceeds the smallest one by at most 1/N are tied. If only size
+/// counts, at most [`MAX_TIED`] of them are tried on the part; otherwise, only the best one is
+/// used.
 const TIE_MARGIN_DIVISOR: usize = 128;
 const MAX_TIED: usize = 2;
 
@@ -302,7 +304,8 @@ impl BlockEncoder for BinBlocks {
         Some(bytes)
     }
 
-    /// Encodes the blocks of the sample with each finalist, and keeps the smallest finalists.
+    /// Encodes the blocks of the sample with each finalist, and keeps the finalists with the
+    /// smallest results.
     fn estimate_by_encoding(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Result<Option<usize>> {
         let sample_scale = part.sample_scale();
         if sample_scale < MIN_SAMPLE_SCALE {
@@ -320,7 +323,7 @@ impl BlockEncoder for BinBlocks {
             if self.plan_with(combination.transform, &geometry, bytes, &mut tables, scratch)?
                 && self.append(RawPart { geometry: &geometry, raw: bytes }, &tables, &mut stored, scratch)?
             {
-                // the part has the tables once; an estimate, so the cast may saturate
+                // the part has the tables only once; an estimate, so the cast may saturate
                 let bytes = tables.len() + ((stored.len() - tables.len()) as f64 * sample_scale) as usize;
                 measured.push((combination.cost(bytes), bytes, combination));
             }
@@ -372,7 +375,8 @@ impl BlockEncoder for BinBlocks {
         scratch: &mut EncodeScratch,
     ) -> Result<()> {
         let RawPart { geometry, raw } = part;
-        let width = Width::from_bytes(geometry.element_bytes).ok_or_else(|| Error::internal("bins of no width"))?;
+        let width =
+            Width::from_bytes(geometry.element_bytes).ok_or_else(|| Error::internal("invalid element width"))?;
         let EncodeScratch { symbols, low_bytes, bins, numbers, filters, present, .. } = scratch;
         let widths = numbers.mapping.widths(width);
         let block = geometry.blocks.partition_point(|&end| (end as usize) <= elements.start); // exact

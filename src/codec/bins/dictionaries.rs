@@ -2,13 +2,13 @@
 //!
 //! If elements have few distinct values, such as pixels, prices or tokens, bins code the index of
 //! the value instead. A dictionary by value ascends, so indices are as predictable as the elements.
-//! A dictionary by frequency has the most frequent values first; it is for names, such as token
-//! ids, which cannot be predicted. Each channel may have its own dictionary. Each value is stored
-//! as its step from the line through the last two values. The values of a grid lie on such a line,
-//! and take one to two bytes each.
+//! A dictionary by frequency begins with the most frequent values. It suits names, such as token
+//! ids, which cannot be predicted. Each channel can have its own dictionary. Each value is stored
+//! as a *step*, its distance from the line through the two values before it. Evenly spaced values
+//! lie on such a line, and take one to two bytes each.
 //!
-//! Writers look at a sample before they fill a table of all values, since most parts have too many.
-//! For 2-byte values, a table indexed by value costs less than looking at a sample.
+//! Writers look at a sample before they fill a table of all values, because most parts have too
+//! many values. For 2-byte values, a table indexed by value costs less than looking at a sample.
 
 use super::{cut, malformed_mapped, malformed_mapping, number_width};
 use crate::Result;
@@ -45,7 +45,7 @@ impl Dictionaries {
         if self.is_wide { Width::W2 } else { Width::W1 }
     }
 
-    /// Parses dictionaries in place.
+    /// Parses dictionaries in place, and checks.
     pub(super) fn set(&mut self, width: Width, fields: &mut Fields<'_>) -> Result<()> {
         let [number_bytes, flags, count, reserved] = fields.array().ok_or_else(cut)?;
         self.is_wide = number_width(number_bytes, width.bytes().min(MAX_NUMBER_BYTES))? == Width::W2;
@@ -105,10 +105,10 @@ impl Dictionaries {
         }
     }
 
-    /// Writes the values of numbers to `out`. The first number is element `first` of the block.
-    /// Checks.
+    /// Looks up the values of numbers, and writes them to `out`. The first number belongs to
+    /// element `first` of the block. Checks.
     pub(super) fn elements(&self, numbers: &[u8], first: usize, out: &mut [u8]) -> Result<()> {
-        // always a width: `set` and `new` take it from one
+        // always valid: `set` and `new` take it from a width
         let Some(width) = Width::from_bytes(self.element_bytes) else { return Ok(()) };
         let tables = DictionaryTables { width, is_wide: self.is_wide, values: &self.values, ends: &self.ends };
         match dictionaries::best().look_up(&tables, first, numbers, out) {
@@ -118,7 +118,7 @@ impl Dictionaries {
     }
 }
 
-/// Predicts that values lie on a line.
+/// Predicts each value from the line through the two values before it.
 struct Line {
     top: u64,
     float: bool,
@@ -165,7 +165,7 @@ impl Line {
     }
 }
 
-/// Reads a step.
+/// Reads a step, and checks.
 fn step(width: Width, fields: &mut Fields<'_>) -> Result<u64> {
     let bits = 8 * width.bytes();
     let mut step = 0;
@@ -173,7 +173,7 @@ fn step(width: Width, fields: &mut Fields<'_>) -> Result<u64> {
     loop {
         let [byte] = fields.array().ok_or_else(cut)?;
         let value = u64::from(byte & 0x7F);
-        // no bits beyond the width, and no last byte of zeros unless it is the only one
+        // no bits beyond the width, and no last byte of zeros unless it is the only byte
         if at >= bits || bits - at < 7 && value >> (bits - at) != 0 || byte == 0 && at > 0 {
             return Err(malformed_mapping("a step is too large or too long"));
         }
@@ -193,33 +193,35 @@ fn write_step(mut step: u64, tables: &mut Vec<u8>) {
     tables.push(step as u8); // exact: below 2^7
 }
 
-/// The maximum number of values in dictionaries. With more, the table costs what it saves.
+/// The maximum number of values in dictionaries. With more values, the table costs as much as it
+/// saves.
 const MAX_VALUES: usize = 4096;
-/// The same for dictionaries by frequency, which save more.
+/// The maximum for dictionaries by frequency, which save more.
 const MAX_VALUES_BY_FREQUENCY: usize = 16384;
-/// Dictionaries have at most one value per this many elements; dictionaries by frequency, four
-/// times as many.
+/// The minimum number of elements per value of a dictionary. Dictionaries by frequency need only a
+/// quarter of it.
 const MIN_ELEMENTS_PER_VALUE: usize = 16;
 /// The number of sampled elements whose values are counted.
 const SAMPLE_ELEMENTS: usize = 4096;
-/// The number of slots of a hash table per value that it may hold.
+/// The number of slots of a hash table per value that it can hold.
 const SLOTS_PER_VALUE: usize = 4;
 /// The number of sampled elements whose distance to the next larger value is measured.
 const SAMPLED_DISTANCES: usize = 512;
 /// The minimum saving from the distances between values, in bits per value. A table takes about 8
 /// bits per value, but distances are rounded down, and predictions benefit more than elements do.
 const MIN_BITS_SAVED_PER_VALUE: usize = 6;
-/// A sample with at most this many values always passes: their numbers sort like floats of both
-/// signs, which filters need.
+/// A sample with at most this many values always passes, because filters benefit from their
+/// numbers, which have the order of the values even if floats have both signs.
 const FEW_VALUES: u32 = 320;
 const SHORT_VALUES: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DictionaryOrder {
-    /// Ascending: numbers are predicted as the elements are.
+    /// In ascending order, so numbers are as predictable as the elements.
     ByValue,
-    /// The most frequent first, by powers of two: for names, such as token ids. Equally frequent
-    /// values ascend, so that their steps are small.
+    /// The most frequent values first, for names such as token ids. Frequencies are rounded down to
+    /// powers of two, and values with the same rounded frequency ascend, so that their steps are
+    /// small.
     ByFrequency,
 }
 
@@ -232,8 +234,8 @@ pub(crate) struct DictionaryRequest<'a> {
     /// All elements that will use the dictionaries, and their geometry.
     pub geometry: &'a Geometry<'a>,
     pub elements: &'a [u8],
-    /// Some of the elements, to give up early if dictionaries do not seem worthwhile; `None` to
-    /// always search.
+    /// Some of the elements, with which the search can stop early if dictionaries do not seem
+    /// worthwhile; `None` to always search all elements.
     pub sample: Option<&'a [u8]>,
 }
 
@@ -293,7 +295,7 @@ impl ValueTable {
         }
     }
 
-    /// Numbers the values in this order, and returns them sorted.
+    /// Numbers the values in `order`, and returns them in this order.
     fn sort(&mut self, order: DictionaryOrder, key: impl Fn(i64) -> i64) -> Vec<i64> {
         let octave = |count: u32| if order == DictionaryOrder::ByFrequency { count.leading_zeros() } else { 0 };
         let values = (0..).zip(self.values.iter().zip(&self.counts));
@@ -315,11 +317,11 @@ impl ValueTable {
     }
 }
 
-/// The number of each value of two bytes that occurs. Numbers of other values are not used.
+/// The number of each 2-byte value that occurs. The entries of other values are not used.
 struct ShortTable(Vec<u16>);
 
 impl ShortTable {
-    /// Creates the table of the values of some elements. Also returns the values in ascending
+    /// Creates a table of the values of some elements. Also returns these values in ascending
     /// order.
     fn new(elements: impl Iterator<Item = [u8; 2]>, float: bool) -> (Self, Vec<i64>) {
         let mut numbers = vec![0; SHORT_VALUES];
@@ -378,8 +380,8 @@ pub(crate) fn find_dictionaries(width: Width, request: DictionaryRequest<'_>) ->
     }
 }
 
-/// Returns whether dictionaries of 2-byte values may save more than the size of their tables,
-/// judged by a sample. All elements have more values than the sample, with shorter distances
+/// Returns whether, judging by a sample, dictionaries of 2-byte values could save more than the
+/// size of their tables. The whole part has more values than the sample, and shorter distances
 /// between them.
 fn may_save(sample: &[u8], element_bytes: usize) -> bool {
     let sample = sample.as_chunks().0;
@@ -461,7 +463,7 @@ impl DictionaryPlan {
         Self { dictionaries, bytes: written.len(), tables }
     }
 
-    /// Appends the numbers of `raw`, which is some or all of the elements.
+    /// Appends the numbers of `raw`, which has some or all of the elements.
     pub(super) fn append_numbers(&self, geometry: &Geometry<'_>, raw: &[u8], numbers: &mut Vec<u8>) {
         match &self.tables {
             Tables::Short(tables) => self.append_with(tables, ShortTable::number, geometry, raw, numbers),
@@ -516,7 +518,7 @@ impl DictionaryRequest<'_> {
     }
 }
 
-/// Returns whether the first elements of a sample have at most `max_values` values.
+/// Returns whether the first elements of a sample have at most `max_values` distinct values.
 fn has_few_values<const W: usize>(max_values: usize, sample: &[u8]) -> bool {
     let mut table = ValueTable::new(max_values);
     sample.as_chunks::<W>().0.iter().take(SAMPLE_ELEMENTS).all(|element| table.add(wide(element)))

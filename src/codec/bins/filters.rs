@@ -1,9 +1,9 @@
 //! Filters (chapter 5.15): linear prediction of a number from up to 16 numbers before it.
 //!
-//! A difference predicts sound and other oscillations badly. A sum of the last 8 or 16 numbers with
-//! fitted coefficients predicts them well, as in lossless audio codecs. A part has up to 16
-//! filters, and each segment of 128 numbers names one of them. Prediction restarts every few
-//! segments, so that the rows between restarts are decoded in parallel.
+//! A difference predicts sound and other oscillations badly. A weighted sum of the last 8 or 16
+//! numbers, with fitted coefficients, predicts them well, as in lossless audio codecs. A part has
+//! up to 16 filters, and each segment of 128 numbers names one of them. Prediction restarts every
+//! few segments, so that the rows between restarts can be decoded in parallel.
 //!
 //! Filters are fitted to the segments of a part by the covariance method of linear prediction (B.
 //! S. Atal and S. L. Hanauer, 1971), and shared among segments by Lloyd's algorithm. The sums of
@@ -39,7 +39,7 @@ pub(crate) struct Filters {
 }
 
 impl Filters {
-    /// Parses the fields, except for what depends on numbers.
+    /// Parses the fields, and checks except where it depends on the numbers.
     pub(super) fn parse(fields: &mut Fields<'_>) -> Result<Self> {
         use filter_fields::{FILTER_COUNT, RESTART_SEGMENTS, TAPS, ZERO};
         let header = fields.array().ok_or_else(cut)?;
@@ -59,7 +59,7 @@ impl Filters {
         Ok(Self { bank: FilterBank { coefficients, taps, restart, zero }, filter_count })
     }
 
-    /// Checks the numbers and the transform that filters are used with.
+    /// Checks the conditions of on the numbers and the transform that filters are used with.
     pub(super) fn check_numbers(&self, number_width: Width, transform: Transform) -> Result<()> {
         match (number_width, transform) {
             (Width::W2, Transform::None) => Ok(()),
@@ -89,7 +89,7 @@ impl Filters {
     }
 
     /// Splits the filter codes of a block of `count` numbers from the bytes after them, and checks
-    /// the codes.
+    /// for the codes.
     pub(crate) fn split<'a>(&self, count: usize, stored: &'a [u8]) -> Result<(&'a [u8], &'a [u8])> {
         let (codes, segments) = (self.codes(), count.div_ceil(SEGMENT));
         let split = codes.bytes(segments).and_then(|bytes| stored.split_at_checked(bytes));
@@ -105,8 +105,8 @@ impl Filters {
         i - i % self.bank.restart_numbers()
     }
 
-    /// Replaces the coded integers of a block, from a restart on, with numbers. `first` is the
-    /// index of the first integer.
+    /// Replaces coded integers of a block with numbers. `first` is the index of the first integer,
+    /// which must be at a restart of prediction.
     pub(crate) fn undo(&self, codes: &[u8], first: usize, data: &mut [u8], scratch: &mut Vec<u8>) {
         let class_codes = self.codes();
         let segments = first / SEGMENT..(first + data.len() / Width::W2.bytes()).div_ceil(SEGMENT);
@@ -116,12 +116,13 @@ impl Filters {
     }
 }
 
-/// The number of segments after which prediction restarts. A block of 64 KiB of 2-byte numbers then
-/// has 32 rows, one for each number of the widest vector.
+/// The number of segments after which prediction restarts. A 64 KiB block of 2-byte numbers then
+/// has 32 rows, one for each lane of the widest vector.
 const RESTART_SEGMENTS: u16 = 8;
 /// The minimum number of segments per filter.
 const MIN_SEGMENTS_PER_FILTER: usize = 8;
-/// The same in a sample, where most segments are neighbors and alike.
+/// The minimum number of segments per filter in a sample, where most segments are neighbors and
+/// similar.
 const MIN_SEGMENTS_PER_FILTER_IN_SAMPLE: usize = 16;
 /// The number of segments to which filters are fitted first.
 const PROBE_SEGMENTS: usize = 16;
@@ -134,7 +135,7 @@ const MIN_GAIN: f64 = 0.1;
 /// The filters of a part, in memory that is reused.
 #[derive(Default)]
 pub(crate) struct FilterPlan {
-    /// `None` if there are none; the other fields then have no meaning.
+    /// `None` if there are no filters. The other fields then have no meaning.
     pub filters: Option<Filters>,
     /// The filter of each segment of all blocks.
     codes: Vec<u8>,
@@ -144,7 +145,7 @@ pub(crate) struct FilterPlan {
 
 impl FilterPlan {
     /// Fits filters of `taps` coefficients to 2-byte numbers. Returns whether they seem worthwhile.
-    /// In a sample, a few segments may show that they are not.
+    /// In a sample, the first few segments can show that they are not.
     pub(crate) fn find(&mut self, taps: usize, is_sample: bool, geometry: &Geometry<'_>, numbers: &[u8]) -> bool {
         self.filters = None;
         let zero = mean(numbers);
@@ -152,7 +153,7 @@ impl FilterPlan {
         let all: usize = segments(geometry).count();
         let mut fitted = Vec::new();
         let mut step = 0;
-        // most numbers do not benefit
+        // most numbers do not benefit, which a few segments can show
         let steps = [(PROBE_SEGMENTS, MIN_GAIN / 4.0), (MAX_FITTED_SEGMENTS, MIN_GAIN)];
         for (max_segments, min_gain) in steps.into_iter().skip(if is_sample { 0 } else { 1 }) {
             if step == 1 {
@@ -182,7 +183,7 @@ impl FilterPlan {
         true
     }
 
-    /// Computes the moments of one in `step` segments.
+    /// Computes the moments of every `step`-th segment.
     fn set_moments(&mut self, taps: usize, zero: u16, step: usize, geometry: &Geometry<'_>, numbers: &[u8]) {
         let numbers = numbers.as_chunks().0;
         let counted = |number: &[u8; 2]| f64::from(u16::from_le_bytes(*number).wrapping_sub(zero).cast_signed());
@@ -224,8 +225,8 @@ impl FilterPlan {
         }
     }
 
-    /// Returns the size of fields and codes in bytes. If the numbers are a sample, one in
-    /// `sample_scale` of all, this is the size for all numbers, divided by `sample_scale`.
+    /// Returns the size of the fields and codes, in bytes. If the numbers are a sample that has one
+    /// in `sample_scale` numbers, this is the size for all numbers, divided by `sample_scale`.
     pub(crate) fn other_bytes(&self, sample_scale: f64) -> f64 {
         let Some(filters) = &self.filters else { return 0.0 };
         let segments = self.codes.len() as f64 * sample_scale;
@@ -244,7 +245,8 @@ impl FilterPlan {
     }
 }
 
-/// Returns the segments of all blocks, each with the index of the last restart of prediction.
+/// Returns the segments of all blocks. Each segment comes with the index of the last restart of
+/// prediction.
 fn segments(geometry: &Geometry<'_>) -> impl Iterator<Item = (usize, Range<usize>)> {
     let row = SEGMENT * usize::from(RESTART_SEGMENTS);
     geometry.block_ranges().flat_map(move |block| {
@@ -256,8 +258,8 @@ fn segments(geometry: &Geometry<'_>) -> impl Iterator<Item = (usize, Range<usize
     })
 }
 
-/// Returns the mean of numbers modulo 2^16. Each number counts as its shortest distance from the
-/// first one.
+/// Returns the mean of numbers modulo 2^16, using the shortest distance of each number from the
+/// first number.
 fn mean(numbers: &[u8]) -> u16 {
     let numbers = || numbers.as_chunks().0.iter().map(|number| u16::from_le_bytes(*number));
     let first = numbers().next().unwrap_or(0);
@@ -268,7 +270,8 @@ fn mean(numbers: &[u8]) -> u16 {
 
 // ---- fitting
 
-/// The number of pairwise products, with squares, of a number and the `MAX_TAPS` numbers before it.
+/// The number of pairwise products, including squares, of a number and the `MAX_TAPS` numbers
+/// before it.
 const MAX_PRODUCTS: usize = (MAX_TAPS + 1) * (MAX_TAPS + 2) / 2;
 const ROUNDS: usize = 5;
 /// The fraction of the mean square that is added to the squares, so that coefficients stay small.
@@ -277,7 +280,7 @@ const RIDGE: f64 = 1e-6;
 pub(super) const UNIT: f64 = 4096.0;
 
 /// Sums of products of numbers over a segment. The entry at [`product_index`] of `i` and `j` is the
-/// sum, over all numbers, of the product of the numbers `i` and `j` positions before.
+/// sum, over all numbers, of the product of the two numbers that are `i` and `j` positions earlier.
 #[derive(Clone, Copy)]
 pub(super) struct Moments([f64; MAX_PRODUCTS]);
 
@@ -286,8 +289,8 @@ fn product_count(taps: usize) -> usize {
     (taps + 1) * (taps + 2) / 2 // at most MAX_PRODUCTS
 }
 
-/// Returns the index of the product of the numbers `i` and `j` positions before another. `i` is at
-/// most `j`.
+/// Returns the index of the product of the two numbers that are `i` and `j` positions before
+/// another number. `i` is at most `j`.
 fn product_index(i: usize, j: usize) -> usize {
     j * (j + 1) / 2 + i
 }
@@ -314,7 +317,8 @@ impl Moments {
         Self(products)
     }
 
-    /// Returns the sum of the squares of the numbers, and of their differences.
+    /// Returns the sum of the squares of the numbers, and the sum of the squares of their
+    /// differences.
     pub(super) fn squares(&self) -> (f64, f64) {
         // in bounds
         let [square, product, before] =
@@ -330,7 +334,7 @@ impl Moments {
     }
 }
 
-/// Returns the sum of the products of two sequences, in four partial sums, for vector instructions.
+/// Returns the sum of the products of two sequences. Four partial sums allow vector instructions.
 fn sum_of_products(a: &[f64], b: &[f64]) -> f64 {
     let count = a.len().min(b.len());
     let (a, b) = (a.get(..count).unwrap_or(&[]), b.get(..count).unwrap_or(&[]));
@@ -370,7 +374,7 @@ impl ErrorForm {
     }
 }
 
-/// Fits filters to segments. Their coefficients are rounded as they will be stored.
+/// Fits filters to segments. Coefficients are rounded to the precision in which they are stored.
 pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec<Coefficients> {
     let mut weights: Vec<f64> = segments.iter().map(|moments| weight(moments.squares().0)).collect();
     let mut codes = by_slope(segments, &weights, filter_count);
@@ -400,8 +404,8 @@ pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec
         .collect()
 }
 
-/// Returns the weight of a segment, 1/energy of its residual. The cost of a segment grows with
-/// log(energy), so equal relative savings count equally in all segments.
+/// Returns the weight of a segment, which is about 1/energy of its residual. The cost of a segment
+/// grows with log(energy), so equal relative savings count equally in all segments.
 fn weight(squares: f64) -> f64 {
     1.0 / (squares + SEGMENT as f64)
 }
@@ -421,7 +425,7 @@ fn by_slope(segments: &[Moments], weights: &[f64], class_count: usize) -> Vec<u8
     codes
 }
 
-/// Returns the best filter of each segment, and its squared residual.
+/// Returns the best filter for each segment, and the squared residual.
 pub(super) fn assign(segments: &[Moments], filters: &[Coefficients]) -> Vec<(u8, f64)> {
     let forms: Vec<ErrorForm> = filters.iter().map(ErrorForm::of).collect();
     let best = |moments: &Moments| {
@@ -432,7 +436,7 @@ pub(super) fn assign(segments: &[Moments], filters: &[Coefficients]) -> Vec<(u8,
 }
 
 /// Returns the filter with the smallest squared residual over the summed segments, by Cholesky
-/// decomposition; `None` if the sums determine no filter.
+/// decomposition; `None` if the sums do not determine a filter.
 fn solve(sums: &[f64; MAX_PRODUCTS], taps: usize) -> Option<Coefficients> {
     // all indices are in bounds: `taps` is at most MAX_TAPS
     let trace: f64 = (1..=taps).map(|i| sums[product_index(i, i)]).sum();

@@ -1,18 +1,19 @@
 //! Mappings (chapter 5.14): numbers, which bins code in place of elements that are coarser than
 //! their type.
 //!
-//! This file has what all mappings share: a block as readers see it, and the numbers of a part as
-//! writers compute them. `dictionaries.rs` and `multiples.rs` have the mappings themselves: their
-//! fields, how they decode, and how writers find them.
+//! This file has the code that all mappings share: how readers split a block, and how writers
+//! compute the numbers of a part. `dictionaries.rs` and `multiples.rs` have the mappings
+//! themselves: their fields, how they decode, and how writers find them.
 //!
 //! Before the numbers, a block has its base, the positions and bytes of its patches, and details,
 //! which are bits of elements below their numbers. Patches are elements that no number reproduces.
-//! They overwrite what was decoded at their positions.
+//! They overwrite the decoded elements at their positions.
 //!
 //! Each mapping fills [`Numbers`] with a number for each element, the base of each block, and
-//! patches. Numbers are never trusted: float multiples are decoded by the kernel that readers use
-//! and compared with the elements, and every difference becomes a patch. A mapping that was found
-//! in a sample and does not fit the rest therefore costs bytes, never values.
+//! patches. Numbers are never trusted. Writers decode float multiples with the kernel that readers
+//! use, compare the result with the elements, and make a patch of every element that differs. So a
+//! mapping that was found in a sample and does not fit the other elements costs space, but never
+//! changes a value.
 
 use super::dictionaries::{Dictionaries, DictionaryPlan};
 use super::malformed_mapped;
@@ -38,13 +39,13 @@ pub(crate) enum Mapping {
     None,
     /// A number is the index of a value.
     Dictionary(Dictionaries),
-    /// A number is divided by a constant.
+    /// An element is a number divided by a constant.
     FloatMultiple(FloatMultiple),
-    /// A number is multiplied by a constant.
+    /// An element is a number multiplied by a constant.
     IntMultiple(IntMultiple),
 }
 
-// The values of `mapping`.
+// The values of the field `mapping`.
 const NONE: u8 = 0;
 const DICTIONARY: u8 = 1;
 const FLOAT_MULTIPLE: u8 = 2;
@@ -71,7 +72,8 @@ impl Mapping {
         kind <= INT_MULTIPLE
     }
 
-    /// Parses a mapping of elements of `width` in place. Reuses the memory of the last one.
+    /// Parses a mapping of elements of `width` in place, and checks. Reuses the memory of
+    /// the previous mapping.
     pub(super) fn set(&mut self, kind: u8, width: Width, fields: &mut Fields<'_>) -> Result<()> {
         match kind {
             DICTIONARY => {
@@ -140,7 +142,7 @@ impl Mapping {
     }
 }
 
-/// Groups of details have this many numbers.
+/// The size of a group, in numbers. Details are located group by group.
 const GROUP: usize = 64;
 
 /// The sections of a block. Without a mapping, there are only numbers.
@@ -161,7 +163,7 @@ pub(crate) struct MappedBlock<'a> {
 }
 
 impl<'a> MappedBlock<'a> {
-    /// Splits a block of `count` elements, except for numbers and details.
+    /// Splits a block of `count` elements, and checks except for numbers and details.
     pub(crate) fn split(mapping: &'a Mapping, widths: Widths, count: usize, stored: &'a [u8]) -> Result<Self> {
         let mut fields = Fields::new(stored);
         let mut split = || {
@@ -208,8 +210,8 @@ impl<'a> MappedBlock<'a> {
         }
     }
 
-    /// Decodes the elements of a range to `out`. `numbers` begin at `from` and are the ones that
-    /// [`numbers_for`](Self::numbers_for) returns.
+    /// Decodes the elements of a range to `out`. `numbers` are the numbers in the range that
+    /// [`numbers_for`](Self::numbers_for) returns, which begins at `from`.
     pub(crate) fn elements(
         &self,
         widths: Widths,
@@ -257,11 +259,11 @@ impl<'a> MappedBlock<'a> {
 /// The bases that numbers count from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bases {
-    /// The minimum of each block: predicted numbers of a block begin near zero.
+    /// The minimum of each block, so the predicted numbers of a block begin near zero.
     PerBlock,
-    /// The minimum of the part: equal elements have equal numbers.
+    /// The minimum of the part, so equal elements have equal numbers in all blocks.
     PerPart,
-    /// 0: the numbers are the upper bits of floats.
+    /// 0, because the numbers are the upper bits of floats.
     Zero,
 }
 
@@ -293,7 +295,7 @@ struct FloatMultipleScratch {
     wide: Vec<u8>,
     /// The elements decoded from numbers and details.
     decoded: Vec<u8>,
-    /// Whether each decoded element is the original one.
+    /// Whether each decoded element equals the original element.
     is_exact: Vec<bool>,
 }
 
@@ -317,8 +319,8 @@ impl Numbers {
         found.append_numbers(geometry, raw, &mut self.bytes);
     }
 
-    /// Computes the numbers of integers. With one base for the part, some may not fit. Returns
-    /// whether all of them fit.
+    /// Computes the numbers of integer elements. Returns whether all numbers fit; with one base for
+    /// the part, some can be too large.
     pub(crate) fn set_int_multiple(
         &mut self,
         int_multiple: IntMultiple,
@@ -418,7 +420,7 @@ impl Numbers {
     fn decode_sums(&self, float_multiple: &FloatMultiple, raw_bytes: usize, scratch: &mut FloatMultipleScratch) {
         let FloatMultipleScratch { sums, wide, decoded, .. } = scratch;
         decoded.resize(raw_bytes, 0);
-        // only f64 needs more than the lower half
+        // only f64 needs more than the lower half of a number
         let width = if float_multiple.float_type == FloatType::F64 { Width::W8 } else { Width::W4 };
         wide.resize(width.bytes() * sums.len(), 0);
         match width {
@@ -435,7 +437,7 @@ impl Numbers {
         }
     }
 
-    /// Appends the numbers of a block, of `V` bytes, counted from its base.
+    /// Appends the numbers of a block, with `V` bytes each and counted from its base.
     fn append_from_base<const V: usize>(
         &mut self,
         float_multiple: &FloatMultiple,
@@ -454,7 +456,7 @@ impl Numbers {
             if is_exact && k.cast_unsigned() <= mask(V) {
                 last = k;
             } else {
-                // the number of the neighboring element costs the least
+                // repeating the previous number costs the least
                 self.patches.push(i);
                 if let (Some(length), Some(details)) = (self.lengths.get_mut(i), details.get_mut(i)) {
                     let bits = float_multiple.details_of(float_multiple.sum(base, last));
@@ -466,8 +468,8 @@ impl Numbers {
         }
     }
 
-    /// Returns the size of the mapping in bytes, without the numbers. If the elements are a sample,
-    /// one in `sample_scale` of all, only that share of the tables counts.
+    /// Returns the size of the mapping in bytes, without the numbers. If the elements are a sample
+    /// that has one in `sample_scale` elements, only that share of the tables is included.
     pub(crate) fn other_bytes(&self, element_bytes: usize, sample_scale: usize) -> usize {
         let fields = match &self.mapping {
             Mapping::Dictionary(_) => self.dictionary_bytes,
@@ -529,7 +531,7 @@ fn not_mapped() -> Error {
     Error::internal("a block has elements that were not mapped")
 }
 
-/// Notes for each element of `W` bytes whether it was decoded exactly.
+/// Records for each `W`-byte element whether it was decoded exactly.
 fn compare<const W: usize>(raw: &[u8], scratch: &mut FloatMultipleScratch) {
     let both = raw.as_chunks::<W>().0.iter().zip(scratch.decoded.as_chunks::<W>().0);
     scratch.is_exact.clear();

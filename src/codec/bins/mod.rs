@@ -1,20 +1,21 @@
-//! Bins (chapters 5.13 to 5.15): an entropy coder that vectors decode, and the mappings and options
-//! that prepare integers for it.
+//! Bins (chapters 5.13 to 5.15): an entropy coder that vector instructions can decode, and the
+//! mappings and options that prepare integers for it.
 //!
 //! A bin is a range of `2^K` integers that begins at a multiple of its length. An integer is coded
-//! as its bin, by rANS, and as its offset in the bin, in `K` raw bits. Bins are narrow where
-//! integers cluster and wide where they are noise. Up to 64 bins follow the distribution even
-//! inside a binade, which the exponent of a float does not show.
+//! in two steps: rANS codes its bin, and `K` raw bits store its offset in the bin. Bins are narrow
+//! where integers cluster and wide where integers are noise. With up to 64 bins, the code follows
+//! the distribution even among integers of the same bit length.
 //!
 //! To encode a part:
 //!
-//! 1. *Gaps*: if one value fills whole stretches, store where, and code only the other elements.
+//! 1. *Gaps*: if one value fills whole stretches, store where they are, and code only the other
+//!    elements.
 //! 2. *Mapping*: if elements are coarser than their type, such as prices stored as f64, replace
 //!    each with a small integer, its *number*. Elements that their number does not reproduce are
 //!    patches, which are stored unchanged.
 //! 3. *Prediction*: replace numbers with the zigzag residuals of a transform, or of fitted
 //!    *filters*.
-//! 4. *Window*: choose the 16 bits of the integers that bins code. Bytes below the window are
+//! 4. *Window*: choose which 16 bits of the integers the bins code. Bytes below the window are
 //!    stored raw. Bits above it are zero, except in a few *outliers*, which are stored with their
 //!    positions.
 //! 5. *Bins and classes*: partition the window into at most 64 bins. Assign each group of 64
@@ -23,24 +24,25 @@
 //! 6. *rANS*: integer `i` of each group belongs to state `i`. Encode from the last group to the
 //!    first, and write the stream from its end to its start, so that a decoder reads both forwards.
 //!
-//! Decoding undoes these layers in reverse. In a group, 64 states advance independently of each
-//! other: each looks up its lower byte in a table of 256 to find its bin, and is multiplied by the
-//! frequency of the bin. States that ran low then take the next bytes of the stream, in order. A
-//! group depends on the one before, so two blocks are decoded at once: one advances while the other
-//! waits.
+//! Decoding undoes these layers in reverse. The 64 states of a group advance independently of each
+//! other. The lower byte of a state is looked up in a table of 256 entries to find its bin, and the
+//! state is multiplied by the frequency of the bin. States that have become too small then take the
+//! next bytes of the stream, in order. Each group depends on the group before it, so two blocks are
+//! decoded at once: one block advances while the other waits.
 //!
-//! These invariants hold. Tables belong to the part, and a block needs no other block. Bins cover
+//! Four invariants hold. Tables belong to the part, and a block needs no other block. Bins cover
 //! the window without gaps. The frequencies of a class add up to 256. At the end of a block, the
-//! stream is used up and the states are where the encoder began, and a block that ends
-//! otherwise is refused.
+//! stream is used up and the states have their initial values from the encoder; a reader
+//! refuses a block that ends in any other way.
 //!
 //! Contexts for single elements, more classes and transposed rows were tried and rejected. They
-//! save at most 3 % of a few data sets, and cost more look-ups, encoding time or code.
+//! save at most 3 %, only in a few data sets, and cost more look-ups, encoding time or code.
 //!
-//! `tables.rs` has what a file stores, `mapping.rs` what all mappings share, `dictionaries.rs` and
-//! `multiples.rs` the mappings, `options.rs` and `filters.rs` the options. `codec.rs` puts the
-//! layers together. Writers choose mapping, options and transform in `choice.rs`, bins and classes
-//! in `plan.rs`. The errors of all rules of bins are here.
+//! `tables.rs` has the stored form of bins, `mapping.rs` the code that all mappings share,
+//! `dictionaries.rs` and `multiples.rs` the mappings, and `options.rs` and `filters.rs` the
+//! options. `codec.rs` combines the layers. Writers choose the mapping, options and transform in
+//! `choice.rs`, and the bins and classes in `plan.rs`. This file has the errors for all rules about
+//! bins.
 
 mod choice;
 mod codec;

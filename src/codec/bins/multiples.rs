@@ -1,17 +1,18 @@
 //! Multiples (chapter 5.14): mappings of floats and integers to integers, by a constant factor.
 //!
-//! *Float multiples.* Measurements with a fixed step, decimals such as 12.34 and pixels scaled to 1
-//! are integers that were divided: `N / (divisor * 2^exponent)`. The integers are short and
-//! predictable; the floats are neither. Numbers count from the base of their block. If integers
-//! have more bits than 2-byte numbers, the bits below the numbers are *details*, which are stored
-//! raw next to the numbers. Writers derive the power of two from the lowest bit of nearly all
-//! elements of a sample, and try common divisors. A few elements may be patches.
+//! *Float multiples.* Measurements with a fixed step, decimals such as 12.34, and pixels scaled to
+//! at most 1 are integers that were divided: `N / (divisor * 2^exponent)`. The integers are short
+//! and predictable; the floats are neither. Numbers count from the base of their block. If the
+//! integers have more bits than 2-byte numbers, the bits below the numbers are *details*, which are
+//! stored raw next to the numbers. Writers derive the power of two from the lowest one bit in
+//! nearly all elements of a sample, and try common divisors. A few elements may be patches.
 //!
-//! *Int multiples.* Timestamps in nanoseconds are often multiples of a million, and ids of a block
-//! lie close together. An element is then a number times the factor of the part, plus the base of
-//! its block. Floats that were made from shorter ones, such as bf16 stored as f32, are multiples of
-//! a power of two, counted from 0: their upper bits. The factor is the greatest common divisor of
-//! all differences, so int multiples need no patches.
+//! *Int multiples.* Timestamps in nanoseconds are often multiples of a million, and the ids in a
+//! block are often close together. An element is then a number times the factor of the part, plus
+//! the base of its block. Floats that were converted from shorter floats, such as bf16 stored as
+//! f32, have zeros in their lower bits. Their bit patterns are multiples of a power of two, and the
+//! numbers, counted from 0, are the upper bits. The factor is the greatest common divisor of all
+//! differences, so int multiples need no patches.
 
 use super::{cut, malformed_mapped, malformed_mapping, number_width};
 use crate::Result;
@@ -41,25 +42,25 @@ structure! {
     }
 }
 
-/// The maximum number of bits below a number.
+/// The maximum of [`FloatMultiple::detail_bits`].
 const MAX_DETAIL_BITS: u8 = 15;
 /// The maximum divisor. An `f32` represents it and all smaller integers exactly.
 const MAX_DIVISOR: u32 = 1 << 24;
 
-/// Elements `N / (divisor * 2^exponent)`. `N` is a number, counted from the base of its block, and
-/// the details below it.
+/// Elements of the form `N / (divisor * 2^exponent)`. `N` consists of a number, counted from the
+/// base of its block, and the details below the number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FloatMultiple {
     pub number_width: Width,
     pub float_type: FloatType,
-    /// The maximum number of bits of an integer below its number.
+    /// The maximum number of detail bits below a number.
     pub detail_bits: u8,
     pub divisor: u32,
     pub exponent: i16,
 }
 
 impl FloatMultiple {
-    /// Parses the fields.
+    /// Parses the fields, and checks.
     pub(super) fn parse(width: Width, rest: &mut Fields<'_>) -> Result<Self> {
         let bytes = rest.array().ok_or_else(cut)?;
         let float_type =
@@ -140,16 +141,16 @@ impl FloatMultiple {
         float_multiples::best().divide(&self.terms(base), self.number_width, numbers, out);
     }
 
-    /// Decodes numbers to `out`, starting with number `first` of the block. Their details have been
-    /// read.
+    /// Decodes numbers to `out`, starting with number `first` of the block. Their details must be
+    /// in the scratch.
     pub(super) fn join(&self, base: i64, first: usize, numbers: &[u8], scratch: &MappedScratch, out: &mut [u8]) {
         let integers = scratch.details.as_chunks().0.get(first..).unwrap_or(&[]);
         let details = NumberDetails { integers, lengths: scratch.lengths.get(first..).unwrap_or(&[]) };
         float_multiples::best().join(&self.terms(base), self.number_width, numbers, details, out);
     }
 
-    /// Reads the details of the first numbers of a block to the scratch. Checks and, if
-    /// these are all numbers, where the details end.
+    /// Reads the details of the first numbers of a block to the scratch, and checks. If
+    /// these are all numbers of the block, also checks where the details end.
     pub(super) fn read_details(
         &self,
         base: i64,
@@ -174,7 +175,7 @@ impl FloatMultiple {
     }
 }
 
-/// Returns the power of two of an exponent of at most 1,022.
+/// Returns two to the power of `exponent`, which is -1,022 to 1,022.
 pub(super) fn power_of_two(exponent: i16) -> f64 {
     let biased = (1023 + exponent.clamp(-1022, 1022)).unsigned_abs(); // 1 to 2,045: normal
     f64::from_bits(u64::from(biased) << 52)
@@ -191,15 +192,15 @@ pub(crate) struct MappedScratch {
 
 /// The approximate number of sampled elements.
 const SAMPLE_ELEMENTS: usize = 1024;
-/// One element in this many may have bits below the lowest one bit of all others.
+/// One element in this many may have a one bit below the lowest one bit of all other elements.
 const ELEMENTS_PER_LOW_BIT_OUTLIER: usize = 512;
-/// One element of the sample in this many is tried.
+/// Only one in this many elements of the sample is tried.
 const TRIAL_STRIDE: usize = 4;
 /// One element in this many may be a patch.
 const ELEMENTS_PER_PATCH: usize = 64;
 
-/// Common divisors besides powers of two, as factor and power of two: for decimals, and for
-/// integers that were scaled to 1.
+/// Common divisors that are not powers of two, each as a factor and an exponent of two: for
+/// decimals, and for integers that were scaled to at most 1.
 const DIVISORS: [(u32, i16); 9] =
     [(5, 1), (25, 2), (125, 3), (625, 4), (3125, 5), (15_625, 6), (255, 0), (65_535, 0), (32_767, 0)];
 
@@ -223,11 +224,11 @@ impl OneBits {
     }
 }
 
-/// Returns float multiples that may express elements, judged by a sample. Details are worthwhile
-/// only if elements are predictable.
+/// Returns the float multiples that, judging by a sample, could express the elements. Details are
+/// worthwhile only if elements are predictable.
 pub(crate) fn find_float_multiples(float_type: FloatType, raw: &[u8], may_have_details: bool) -> Vec<FloatMultiple> {
     let w = float_type.width().bytes();
-    // an odd step, since rows have even lengths
+    // an odd step, because most rows have even lengths
     let sample: Vec<&[u8]> = raw.chunks_exact(w).step_by((raw.len() / w / SAMPLE_ELEMENTS) | 1).collect();
     let mut bits: Vec<OneBits> = sample.iter().filter_map(|element| OneBits::of(float_type.value(element))).collect();
     let Some(highest) = bits.iter().map(|bits| bits.highest).max() else { return Vec::new() };
@@ -252,8 +253,8 @@ fn reproduces_most(float_multiple: &FloatMultiple, sample: &[&[u8]]) -> bool {
     patches.nth(sample.len() / TRIAL_STRIDE / ELEMENTS_PER_PATCH).is_none()
 }
 
-/// Returns a float multiple, and the same with numbers of two bytes, which may suffice because each
-/// block has its own base.
+/// Returns a float multiple, and the same float multiple with 2-byte numbers, which can suffice
+/// because each block has its own base.
 fn with_narrower(float_multiple: FloatMultiple) -> impl Iterator<Item = FloatMultiple> {
     let narrower = FloatMultiple { number_width: Width::W2, ..float_multiple };
     let is_narrower = float_multiple.number_width.bytes() > Width::W2.bytes();
@@ -327,7 +328,7 @@ structure! {
 /// The number of elements whose lowest bits are checked together.
 const LOW_BITS_CHUNK: usize = 64;
 
-/// Elements `base + k * factor`, where `k` is a number and `base` belongs to its block.
+/// Elements of the form `base + k * factor`, where `k` is a number and `base` belongs to its block.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct IntMultiple {
     pub number_width: Width,
@@ -335,7 +336,7 @@ pub(crate) struct IntMultiple {
 }
 
 impl IntMultiple {
-    /// Parses the fields.
+    /// Parses the fields, and checks.
     pub(super) fn parse(width: Width, rest: &mut Fields<'_>) -> Result<Self> {
         let bytes = rest.array().ok_or_else(cut)?;
         let number_width = number_width(int_multiple_fields::NUMBER_BYTES.get(&bytes), width.bytes())?;
@@ -372,8 +373,8 @@ impl IntMultiple {
     }
 }
 
-/// Returns the minimum of a block modulo `256^w`: elements are ordered by their shortest distance
-/// from the first one.
+/// Returns the minimum of a block modulo `256^w`, where elements are ordered by their shortest
+/// signed distance from the first element.
 pub(super) fn min_base(block: &[u8], w: usize) -> i64 {
     let elements = block.chunks_exact(w.max(1));
     let first = elements.clone().next().map_or(0, wide);
@@ -381,8 +382,8 @@ pub(super) fn min_base(block: &[u8], w: usize) -> i64 {
     first.wrapping_add(steps.min().unwrap_or(0))
 }
 
-/// Returns the int multiple that expresses all integers of a part, if its numbers are shorter or
-/// its factor exceeds 1.
+/// Returns the int multiple that expresses all integers of a part, if its numbers are shorter than
+/// the integers or its factor exceeds 1.
 pub(crate) fn find_int_multiple(width: Width, geometry: &Geometry<'_>, raw: &[u8]) -> Option<IntMultiple> {
     let w = width.bytes();
     let (mut factor, mut max_step) = (0, 0);
@@ -399,8 +400,8 @@ pub(crate) fn find_int_multiple(width: Width, geometry: &Geometry<'_>, raw: &[u8
     (factor > 1 || number_width.bytes() < w).then_some(IntMultiple { number_width, factor })
 }
 
-/// Returns the int multiple, counted from 0, of floats whose lowest bits are zero, such as f32 that
-/// were bf16.
+/// Returns the int multiple, counted from 0, of floats whose lowest bits are zero, such as f32
+/// elements that were converted from bf16.
 pub(crate) fn find_upper_bits(width: Width, raw: &[u8]) -> Option<IntMultiple> {
     let mut all = 0;
     for chunk in raw.chunks(LOW_BITS_CHUNK * width.bytes()) {
@@ -412,7 +413,7 @@ pub(crate) fn find_upper_bits(width: Width, raw: &[u8]) -> Option<IntMultiple> {
     let zeros = all.trailing_zeros() as usize; // at most 64
     let bits = (8 * width.bytes()).checked_sub(zeros)?;
     let number_width = min_width(|bytes| bits <= 8 * bytes)?;
-    (zeros >= 8 && bits > 0).then(|| IntMultiple { number_width, factor: 1 << zeros }) // bits are left
+    (zeros >= 8 && bits > 0).then(|| IntMultiple { number_width, factor: 1 << zeros }) // at least one bit is left
 }
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {

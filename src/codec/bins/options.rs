@@ -1,22 +1,22 @@
-//! Options of bins (chapter 5.15) that change which elements are coded, and the marks that locate
-//! them.
+//! Options of bins (chapter 5.15) that change which elements are coded, and the marks that record
+//! their positions.
 //!
 //! *Gaps* are elements that equal one filler, such as missing values, zeros of a sparse tensor and
-//! pauses of a recording. Coded with the other elements, they would break prediction on both sides
-//! of each stretch. Instead, only their positions are stored, and bins code the remaining elements
-//! as if they were contiguous. The filler of a part is the element that most often equals the one
-//! before it.
+//! pauses of a recording. If they were coded with the other elements, they would break prediction
+//! on both sides of each stretch. Instead, only their positions are stored, and bins code the
+//! remaining elements as if they were contiguous. The filler of a part is the value that most often
+//! equals the element before it.
 //!
-//! *Outliers* are coded integers with bits above the window, the two bytes that bins code. If a few
-//! integers are much longer than the others, the window lies where the others are, and the bits
-//! above it are stored with the positions of those few. Writers estimate the cost of each window
-//! position from the bit lengths of all integers. *Filters* are in `filters.rs`.
+//! *Outliers* are coded integers with bits above the window, which is the two bytes that bins code.
+//! If a few integers are much longer than the others, the window covers the shorter integers, and
+//! the upper bits of the longer integers are stored with their positions. Writers estimate the cost
+//! of each window position from the bit lengths of all integers. *Filters* are in `filters.rs`.
 //!
-//! The positions of both are [`Marks`]: alternating stretches of unmarked and of marked elements,
-//! the first one unmarked. Each length is a Golomb-Rice code (R. F. Rice, 1979), with one parameter
-//! for each kind of stretch. Only the first stretch may be empty, so the other lengths are stored
-//! minus one, and each set of marks has one form. A code has at most 32 bits, which a reader loads
-//! at once.
+//! The positions of gaps and outliers are [`Marks`]: alternating stretches of unmarked and marked
+//! elements, starting with an unmarked stretch. Each length is a Golomb-Rice code (R. F. Rice,
+//! 1979), with one parameter for each kind of stretch. Only the first stretch may be empty, so the
+//! other lengths are stored minus one, and each set of marks has exactly one stored form. A code
+//! has at most 32 bits, so a reader can load it at once.
 
 use super::filters::Filters;
 use super::{cut, malformed_marks, malformed_option};
@@ -39,7 +39,7 @@ pub(crate) struct Options {
     pub filters: Option<Filters>,
 }
 
-// The bits of `mapping`.
+// The bits of the field `mapping`.
 const GAPS: u8 = 16;
 const OUTLIERS: u8 = 32;
 const FILTERS: u8 = 64;
@@ -64,7 +64,8 @@ impl Options {
         self.bits() == 0
     }
 
-    /// Parses the fields of the options that are set, except for what depends on numbers.
+    /// Parses the fields of the options that are set, and checks except where it depends on
+    /// the numbers.
     pub(super) fn parse(bits: u8, width: Width, fields: &mut Fields<'_>) -> Result<Self> {
         let mut options = Self::default();
         if bits & GAPS != 0 {
@@ -79,7 +80,7 @@ impl Options {
         Ok(options)
     }
 
-    /// Checks what depends on numbers.
+    /// Checks the conditions of that depend on the numbers.
     pub(super) fn check_numbers(&self, number_width: Width, low_bytes: usize, transform: Transform) -> Result<()> {
         let max = (8 * number_width.bytes()).saturating_sub(8 * low_bytes + 16);
         if let Some(outliers) = self.outliers
@@ -116,13 +117,13 @@ impl Options {
 /// Chapter 5.15: the fields of *gaps*.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gaps {
-    /// The filler, in as many bytes as an element has.
+    /// The filler. It is as long as an element; the other bytes are zero.
     pub(super) filler: [u8; 8],
     pub(super) parameters: RiceParameters,
 }
 
 impl Gaps {
-    /// Parses the fields.
+    /// Parses the fields, and checks.
     pub(super) fn parse(width: Width, fields: &mut Fields<'_>) -> Result<Self> {
         let filler = wide(fields.bytes(width.bytes()).ok_or_else(cut)?).to_le_bytes();
         Ok(Self { filler, parameters: RiceParameters::parse(fields)? })
@@ -174,7 +175,7 @@ const MAX_ELEMENTS_PER_FILLER: usize = 32;
 /// The elements of a part outside gaps, in memory that is reused.
 #[derive(Default)]
 pub(crate) struct Present {
-    /// `None` if all elements are coded; the other fields then have no meaning.
+    /// `None` if all elements are coded. The other fields then have no meaning.
     pub gaps: Option<Gaps>,
     pub bytes: Vec<u8>,
     /// The element at which each block ends.
@@ -184,7 +185,7 @@ pub(crate) struct Present {
 
 impl Present {
     /// Finds a filler that comes in stretches, and the elements that differ from it. Returns
-    /// whether there is one.
+    /// whether there is such a filler.
     pub(crate) fn find(&mut self, width: Width, geometry: &Geometry<'_>, raw: &[u8]) -> bool {
         self.gaps = None;
         with_width!(width, W => self.find_as::<W>(geometry, raw))
@@ -238,8 +239,8 @@ impl Present {
     }
 }
 
-/// Returns the element that comes in stretches most often, if it is frequent enough. It is found by
-/// the majority vote of R. S. Boyer and J. S. Moore (1981) among the elements that equal the one
+/// Returns the value that comes in stretches most often, if it is frequent enough. The majority
+/// vote of R. S. Boyer and J. S. Moore (1981) finds it among the elements that equal the element
 /// before them.
 fn find_filler<const W: usize>(elements: &[[u8; W]]) -> Option<[u8; W]> {
     let mut vote = (None, 0_usize);
@@ -272,7 +273,8 @@ pub(crate) struct Outliers {
 const MAX_UPPER_BITS: u8 = 48;
 
 impl Outliers {
-    /// Parses the fields, except for the maximum of `upper_bits`, which depends on numbers.
+    /// Parses the fields, and checks except for the maximum of `upper_bits`, which depends
+    /// on the numbers.
     pub(super) fn parse(fields: &mut Fields<'_>) -> Result<Self> {
         let [upper_bits] = fields.array().ok_or_else(cut)?;
         let parameters = RiceParameters::parse(fields)?;
@@ -305,7 +307,7 @@ pub(crate) struct OutlierBlock<'a> {
     upper_bits: u8,
     marks: &'a Marks,
     uppers: &'a [u8],
-    /// The bytes after them.
+    /// The bytes after the outliers.
     pub bins: &'a [u8],
 }
 
@@ -331,13 +333,14 @@ impl OutlierBlock<'_> {
 }
 
 const WINDOW_BITS: usize = 16;
-/// The approximate size of the position of an outlier in bits, besides the logarithm of its rarity.
+/// The approximate size of the position of an outlier, in bits, in addition to the logarithm of its
+/// rarity.
 const MARK_BITS: f64 = 2.0;
 /// The approximate number of bits below the highest one bit that the bin of an integer determines.
 const BIN_PREFIX_BITS: usize = 2;
 
-/// Returns the number of bytes below the window with which integers take the fewest bits, and the
-/// number of those bits, without the cost of bins. `counts` are the numbers of integers of each bit
+/// Returns the number of bytes below the window for which integers take the fewest bits, and this
+/// number of bits, without the cost of bins. `counts` has the number of integers of each bit
 /// length.
 pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
     let longest = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
@@ -362,7 +365,7 @@ pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
 /// The outliers of a part, in memory that is reused.
 #[derive(Default)]
 pub(crate) struct OutlierPlan {
-    /// `None` if there are none; the other fields then have no meaning.
+    /// `None` if there are no outliers. The other fields then have no meaning.
     pub outliers: Option<Outliers>,
     marks: MarkPlan,
     /// The bits of each outlier above the window.
@@ -379,7 +382,7 @@ impl OutlierPlan {
         self.ends.clear();
     }
 
-    /// Adds a block of `count` elements, with the bits of each above the window.
+    /// Adds a block of `count` elements. `upper` returns the bits of an element above the window.
     pub(crate) fn add_block(&mut self, count: usize, upper: impl Fn(usize) -> u64) {
         for (i, upper) in (0..count).map(|i| (i, upper(i))).filter(|(_, upper)| *upper != 0) {
             self.uppers.push(upper);
@@ -413,7 +416,7 @@ impl OutlierPlan {
 
 // ---- marks
 
-/// The maximum number of one bits at the start of a length.
+/// The maximum number of one bits at the start of a coded length.
 const MAX_ONES: u32 = 16;
 const MAX_RICE_PARAMETER: u8 = 15;
 
@@ -437,7 +440,7 @@ impl RiceParameters {
         tables.extend(self.to_bytes());
     }
 
-    /// Returns the parameter of unmarked and of marked stretches.
+    /// Returns the parameters of unmarked and marked stretches.
     pub(super) fn to_bytes(self) -> [u8; 2] {
         [self.unmarked, self.marked]
     }
@@ -449,7 +452,7 @@ impl RiceParameters {
             let lengths = || all().filter(move |length| length.is_marked == is_marked);
             let sum: u64 = lengths().map(|length| u64::from(length.value)).sum();
             let mean = sum.checked_div(lengths().map(|_| 1).sum()).unwrap_or(0);
-            // the best one is near the logarithm of the mean (Golomb, 1966)
+            // the best parameter is near the logarithm of the mean (Golomb, 1966)
             let near = mean.checked_ilog2().unwrap_or(0).min(MAX_RICE_PARAMETER.into()) as u8; // exact
             let bits = |&parameter: &u8| -> u64 {
                 let parameters = Self { unmarked: parameter, marked: parameter };
@@ -483,9 +486,9 @@ struct StretchLength {
 /// The marks of all blocks of a part, as writers find them, in memory that is reused.
 #[derive(Default)]
 pub(super) struct MarkPlan {
-    /// Marked stretches of all blocks, counted from the start of each.
+    /// The marked stretches of all blocks. Positions count from the start of each block.
     stretches: Vec<Range<usize>>,
-    /// The number of elements of each block, and which of `stretches` are in it.
+    /// The number of elements of each block, and the range of its entries in `stretches`.
     blocks: Vec<(usize, Range<usize>)>,
 }
 
@@ -499,7 +502,7 @@ impl MarkPlan {
         self.blocks.last().map_or(0, |(_, stretches)| stretches.end)
     }
 
-    /// Marks elements of the current block, after the ones that are already marked.
+    /// Marks elements of the current block. They must follow the elements that are already marked.
     pub(super) fn mark(&mut self, elements: Range<usize>) {
         let before = self.stretches_before();
         let last = self.stretches.get_mut(before..).and_then(<[_]>::last_mut);
@@ -554,7 +557,8 @@ pub(crate) struct Marks {
 }
 
 impl Marks {
-    /// Reads the marks of a block of `count` elements. Returns the bytes after them.
+    /// Reads the marks of a block of `count` elements, and checks. Returns the bytes after
+    /// the marks.
     pub(super) fn read<'a>(&mut self, parameters: RiceParameters, count: usize, stored: &'a [u8]) -> Result<&'a [u8]> {
         self.stretches.clear();
         self.unmarked_count = 0;
@@ -638,7 +642,7 @@ impl<'a> BitReader<'a> {
         (u32::from(value) >> parameter >= MAX_ONES).then_some(value)
     }
 
-    /// Returns the bytes after the sequence; `None` if the bytes are too few, or if a padding bit
+    /// Returns the bytes after the sequence; `None` if there are too few bytes, or if a padding bit
     /// is not zero.
     pub(super) fn rest(self) -> Option<&'a [u8]> {
         let (taken, rest) = self.bytes.split_at_checked(self.position.div_ceil(8))?;

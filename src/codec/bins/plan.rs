@@ -8,14 +8,14 @@
 //! *Bins* are intervals of 2^K values that begin at a multiple of their length, so that an offset
 //! has K bits. [`Partition`] divides the window from the widest intervals down: an interval is
 //! split if its halves, split in the same way, cost fewer bits. Each bin also costs a constant, for
-//! its entry in the tables, which bounds the number of bins. If there are still too many, the
+//! its entry in the tables. This limits the number of bins. If there are still too many bins, the
 //! constant is raised, and then lowered by bisection until there are about as many bins as allowed.
 //!
-//! *Classes* are for parts with different regions, such as background and signal, which no single
+//! *Classes* are for parts with different areas, such as background and signal, which no single
 //! table of frequencies fits well. Each group of 64 elements names one of up to four classes.
 //! [`Classes`] assigns groups by Lloyd's algorithm; the distance is the number of bits that a group
 //! costs with the frequencies of a class. A single class is used if the codes and tables of several
-//! cost more than they save.
+//! classes cost more than they save.
 
 use super::dictionaries::DictionaryOrder;
 use super::filters::FilterPlan;
@@ -54,7 +54,7 @@ pub(crate) enum Numbering {
     FloatMultiple(FloatMultiple, Bases),
 }
 
-/// Dictionaries that were found.
+/// The dictionaries of a numbering.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dictionaries {
     pub order: DictionaryOrder,
@@ -109,11 +109,11 @@ impl Combination {
     }
 }
 
-/// The combinations of a part that seem to be the smallest, best first.
+/// The combinations that seem to make a part the smallest, best first.
 #[derive(Clone, Debug)]
 pub(crate) struct BinChoice {
     pub(crate) finalists: Vec<Combination>,
-    /// Whether they were fitted to this part, not to an earlier one.
+    /// Whether they were fitted to this part, and not to an earlier part.
     pub(crate) is_fitted: bool,
 }
 
@@ -184,8 +184,8 @@ impl BinPlan {
         write_tables(fields, &self.partition.bits, &self.classes.frequencies, tables)
     }
 
-    /// Sets the windows to the highest two planes that are not all zero, or to lower ones if making
-    /// outliers of a few integers is cheaper.
+    /// Sets the windows to the highest two planes that are not all zero, or to lower planes if it
+    /// is cheaper to make a few integers outliers.
     fn set_windows(&mut self, part: &PlanInput<'_>) {
         let planes = part.planes;
         let is_used = |plane: &&[u8]| plane.iter().any(|&byte| byte != 0);
@@ -218,7 +218,7 @@ impl BinPlan {
         self.outliers.finish();
     }
 
-    /// Appends the block of these elements. `planes` are the planes of the plan.
+    /// Appends the block of these elements. `planes` are the planes that were planned.
     pub(crate) fn encode<'p>(
         &mut self,
         geometry: &Geometry<'_>,
@@ -269,8 +269,8 @@ const WINDOW_VALUES: usize = 1 << 16;
 const COUNT_CHUNK: usize = 64;
 /// The cost of a bin in the tables, in bits: `K`, and its frequencies in some classes.
 const BIN_BITS: f32 = 60.0;
-/// The number of steps of the bisection for the lowest cost of a bin that does not give too many
-/// bins.
+/// The number of steps of the bisection, which searches for the lowest cost of a bin that does not
+/// give too many bins.
 const BISECTIONS: usize = 4;
 /// The bisection ends when at most this many more bins are allowed.
 const BIN_SLACK: usize = 4;
@@ -412,7 +412,8 @@ const OCTET: usize = 8;
 const GROUP_BATCH: usize = 64;
 
 const ROUNDS: usize = 3;
-/// Added to each count of a class, so that a bin that does not occur in it has a finite cost.
+/// Added to each count of a class, so that a bin that does not occur in the class has a finite
+/// cost.
 const SMOOTHING_COUNT: f32 = 0.02;
 /// Costs are in units of 1/N bit. The cost of a bin is below 64 bits, which are 2^13 units, and the
 /// cost of a group is at most 2^19 units.
@@ -424,7 +425,8 @@ pub(crate) struct Classes {
     groups: Vec<GroupCounts>,
     /// The number of vectors of counts that are in use.
     octets: usize,
-    /// Groups in the order of their mean bins: the bits of the mean above the index of the group.
+    /// The groups in the order of their mean bins. The upper half of an entry has the bits of the
+    /// mean, and the lower half the index of the group.
     order: Vec<u64>,
     tried: Vec<u8>,
     /// The class of each group.
@@ -434,8 +436,8 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// Chooses one class for all groups of these blocks or, if several are allowed and take fewer
-    /// bits, [`CLASSES`] of them.
+    /// Chooses one class for all groups of these blocks or, if several classes are allowed and take
+    /// fewer bits, [`CLASSES`] classes.
     pub(crate) fn choose<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>, may_have_classes: bool) {
         self.count(blocks);
         let mut min_cost = f32::INFINITY;

@@ -1,18 +1,18 @@
-//! What a file stores of bins (chapter 5.13): the tables of a part, and the sections of a block.
+//! The stored form of bins (chapter 5.13): the tables of a part, and the sections of a block.
 //!
 //! The tables hold the transform, the bins, the frequencies of each class, the mapping and the
-//! options. A block decodes with them and nothing else. Parsing checks all that decoding relies on:
-//! bins cover the window without gaps, the frequencies of a class add up to 256, and the fields of
-//! mapping and options fit the widths of elements and numbers. A reader caches the tables that it
-//! parsed last, since a sample usually follows another sample of the same chunk.
+//! options. Decoding a block requires no other tables. Parsing checks everything that decoding
+//! relies on: bins cover the window without gaps, the frequencies of a class add up to 256, and the
+//! fields of mapping and options fit the widths of elements and numbers. A reader caches the tables
+//! that it parsed last, because a sample usually follows another sample of the same chunk.
 //!
-//! A file stores the fields back to back, in as few bytes as possible, and dictionaries as steps.
-//! Devices would have to parse that for each block, so [`write_device_tables`] runs all checks once
-//! and puts each field at a fixed offset.
+//! A file stores the fields back to back, in as few bytes as possible, and dictionaries as steps. A
+//! device would have to parse this form for each block, so [`write_device_tables`] runs all checks
+//! once and puts each field at a fixed offset.
 //!
-//! A block has class codes, low bytes, states and a stream. Windows come out in order, so the first
-//! elements of a block can be decoded without the rest. If elements have two bytes, their windows
-//! are the elements; otherwise, windows are joined with the bytes below them.
+//! A block has class codes, low bytes, states and a stream. Windows are decoded in order, so the
+//! first elements of a block can be decoded without the others. If elements have two bytes, their
+//! windows are the elements; otherwise, windows are joined with the bytes below them.
 
 use super::mapping::Mapping;
 use super::options::Options;
@@ -67,7 +67,7 @@ pub(crate) struct BinTables {
 }
 
 /// Returns the length of the tables at the start of `tables`; `None` if there are too few bytes, or
-/// if the length does not include its own field.
+/// if the length is too short for its own field.
 pub(crate) fn table_bytes(tables: &[u8]) -> Option<usize> {
     let bytes = usize::try_from(length::TABLE_BYTES.get(tables.first_chunk()?)).ok()?;
     (bytes >= length::SIZE).then_some(bytes)
@@ -100,7 +100,7 @@ pub(super) fn write_tables(
     }
     header.mapping.write(tables);
     header.options.write(header.width, tables);
-    let field = |count: usize| u8::try_from(count).map_err(|_| Error::internal("bins have too many of something"));
+    let field = |count: usize| u8::try_from(count).map_err(|_| Error::internal("a table field exceeds 255"));
     let table_bytes = u32::try_from(tables.len() - start).map_err(|_| cut())?;
     let to = tables.get_mut(start..).and_then(<[u8]>::first_chunk_mut).ok_or_else(cut)?;
     table_header::TRANSFORM.put(to, header.transform.to_bytes());
@@ -114,7 +114,7 @@ pub(super) fn write_tables(
 }
 
 impl BinTables {
-    /// Parses tables.
+    /// Parses tables, and checks.
     pub(crate) fn parse(spec: PartSpec<'_>, tables: &[u8]) -> Result<Self> {
         let mut parsed = Self {
             transform: Transform::None,
@@ -173,7 +173,7 @@ impl BinTables {
         let sum: u32 = frequencies.iter().map(|&frequency| u32::from(frequency)).sum();
         if first + count > self.bin_count || sum != 256 {
             return Err(malformed_tables(&format!(
-                "the frequencies of class {class} add up to {sum}, not 256, or name bins beyond bin_count"
+                "the frequencies of class {class} add up to {sum}, expected 256, or belong to bins beyond bin_count"
             )));
         }
         self.model.set_class(class, first, frequencies);
@@ -257,7 +257,7 @@ const FREQUENCY_SUM: u32 = 256;
 
 impl Frequencies {
     /// Returns frequencies that code `counts` in about the fewest bits. Every bin that occurs has a
-    /// frequency. At least two bins have one.
+    /// frequency, and at least two bins have a frequency.
     pub(super) fn of(counts: &Counts) -> Self {
         let total: u64 = counts.iter().copied().map(u64::from).sum();
         let mut of = counts.map(|count| {
@@ -290,7 +290,8 @@ impl Frequencies {
         counts.iter().zip(&self.of).map(bits).sum()
     }
 
-    /// Returns the first bin that has a frequency, and the frequencies from it to the last one.
+    /// Returns the first bin that has a frequency, and the frequencies from this bin to the last
+    /// bin that has one.
     pub(super) fn range(&self) -> (usize, &[u8]) {
         let has_one = |&frequency: &u8| frequency > 0;
         let first = self.of.iter().position(has_one).unwrap_or(0);
@@ -480,7 +481,7 @@ impl<'a> StoredBins<'a> {
             (count > 0 || coded.is_empty()).then_some(())?;
             Some(Self { tables, width, count, codes, low_bytes, coded })
         };
-        split().ok_or_else(|| malformed_block("it ends within class codes or low bytes, or has bytes without elements"))
+        split().ok_or_else(|| malformed_block("it ends within class codes or low bytes, or has bytes but no elements"))
     }
 
     /// Decodes elements from the start until `out` is full. If these are all elements, checks all
@@ -505,7 +506,7 @@ impl<'a> StoredBins<'a> {
     }
 
     /// Checks the class codes of the first elements, as many as `out` holds. Returns the input of
-    /// the kernel, which decodes windows straight to `out` if they are the elements.
+    /// the kernel, which decodes windows directly to `out` if they are the elements.
     fn start<'b>(&'b self, out: &'b mut [u8], scratch: &'b mut BlockScratch) -> Result<CodedBlock<'b>> {
         let Self { tables, width, count, codes, .. } = *self;
         let BlockScratch { classes, windows } = scratch;
@@ -552,7 +553,7 @@ impl<'a> StoredBins<'a> {
         }
     }
 
-    /// Joins elements of 4 bytes, two of them below the window, as encoders write them.
+    /// Joins 4-byte elements that have two bytes below the window, as encoders write them.
     fn join_all(&self, windows: &[[u8; 2]], out: &mut [u8]) {
         let (first, second) = self.low_bytes.split_at(self.low_bytes.len() / 2);
         let elements = out.as_chunks_mut().0.iter_mut().zip(windows);

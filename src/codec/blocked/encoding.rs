@@ -1,17 +1,19 @@
-//! The interfaces of encodings, and the adapter from an encoding of blocks to one of parts (5.12).
+//! The interfaces of encodings, and the adapter from an encoding of blocks to an encoding of parts
+//! (chapter 5.12).
 //!
 //! An encoding implements [`BlockCodec`], which decodes a block, and [`BlockEncoder`], which plans
 //! a part and encodes its blocks. From these, [`Blocked`] makes a [`Codec`] and an [`Encoder`] of
-//! parts. It does what all encodings have in common: one block or several, the block index, ranges
-//! of elements and prefetching.
+//! parts. It implements what all encodings have in common: parts with one or more blocks, the block
+//! index, ranges of elements, and prefetching.
 //!
 //! Two methods exist for speed. [`BlockCodec::decode_two`] decodes two whole blocks at once, which
 //! is faster in some encodings. [`BlockCodec::decode_range`] decodes some elements of a block; if
-//! an encoding cannot, the block is decoded whole to scratch memory, and the elements are copied.
+//! an encoding cannot do this, the whole block is decoded to scratch memory, and the elements are
+//! copied.
 //!
 //! Before memory is allocated for a part, `check` bounds its decoded length. If only a range is
-//! decoded, only what it needs is checked, so that one sample does not cost as much as all samples.
-//! Encodings keep nothing between parts except memory and choices in a scratch.
+//! decoded, only the data for this range is checked, so that one sample does not cost as much as
+//! all samples. Encodings keep nothing between parts except memory and choices in a scratch.
 
 use super::part::{Block, BlockEntry, BlockIndexWriter, BlockLimits, Codec, StoredPart, check_count, outside};
 use crate::bytes::memory;
@@ -39,8 +41,8 @@ pub(crate) trait Encoder: Codec {
         Ok(None)
     }
 
-    /// Clears `stored`, and encodes a part to it. The part is not empty. Returns `false` if
-    /// this encoding cannot express the part.
+    /// Clears `stored`, and encodes a part to it. The part must not be empty. Returns
+    /// `false` if this encoding cannot express the part.
     fn encode(&self, part: RawPart<'_>, stored: &mut Vec<u8>, scratch: &mut EncodeScratch) -> Result<bool>;
 }
 
@@ -54,7 +56,7 @@ pub(crate) fn table_number(tables: &[u8]) -> Option<u32> {
     (table != u32::MAX).then_some(table)
 }
 
-/// The decoder of an encoding in blocks.
+/// The decoder of the blocks of an encoding.
 pub(crate) trait BlockCodec: Sync {
     /// The tables, parsed.
     type Tables;
@@ -71,7 +73,7 @@ pub(crate) trait BlockCodec: Sync {
     const TABLE_BYTES: usize = 0;
     /// Whether the stored bytes of a block are its decoded bytes.
     const IS_IDENTITY: bool = false;
-    /// Whether the stored bytes are a single element that is repeated. Such a part is one block.
+    /// Whether the stored bytes are a single element that is repeated. Such a part has one block.
     const IS_CONSTANT: bool = false;
     /// Whether decoding needs a table of the column.
     const NEEDS_TABLE: bool = false;
@@ -108,7 +110,7 @@ pub(crate) trait BlockCodec: Sync {
         memory::extend(out, tables)
     }
 
-    /// Like [`BlockCodec::parse_tables`], but may use a cache, because a sample that is read
+    /// Like [`BlockCodec::parse_tables`], but can use a cache, because a sample that is read
     /// individually usually follows another sample of the same chunk.
     fn cached_tables(&self, spec: PartSpec<'_>, tables: &[u8], _scratch: &mut DecodeScratch) -> Result<Self::Tables> {
         self.parse_tables(spec, tables)
@@ -122,8 +124,8 @@ pub(crate) trait BlockCodec: Sync {
     /// Decodes a block to `out`, which has its decoded length.
     fn decode(&self, block: &Block<'_, Self::Tables>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<()>;
 
-    /// Decodes two blocks, each to its entry of `outs`, which has its decoded length. In some
-    /// encodings, this is faster than decoding one block after another.
+    /// Decodes two blocks, each to its entry of `outs`, which has the decoded length of the block.
+    /// In some encodings, this is faster than decoding one block after another.
     fn decode_two(
         &self,
         blocks: [&Block<'_, Self::Tables>; 2],
@@ -135,7 +137,7 @@ pub(crate) trait BlockCodec: Sync {
     }
 
     /// Decodes some elements of a block, but not all, to `out`, which has their length. Returns
-    /// `false` if this encoding cannot, or if decoding all would cost little more.
+    /// `false` if this encoding cannot do this, or if decoding all elements would cost little more.
     fn decode_range(
         &self,
         _block: &Block<'_, Self::Tables>,
@@ -168,11 +170,11 @@ pub(crate) trait BlockCodec: Sync {
 pub(crate) const WORD_LIMITS: BlockLimits =
     BlockLimits { max_elements: limits::BLOCK_ELEMENTS, block_index_align: 16, block_align: 16 };
 
-/// Called with the tables of a plan and a function from stored size to cost. Encodes the plan, and
-/// returns whether it is the cheapest so far.
+/// A function that is called with the tables of a plan and a function from stored size to cost. It
+/// encodes the plan, and returns whether the plan is the cheapest so far.
 pub(crate) type VisitPlan<'v> = dyn FnMut(&[u8], &dyn Fn(usize) -> usize, &mut EncodeScratch) -> Result<bool> + 'v;
 
-/// The encoder of an encoding in blocks.
+/// The encoder of the blocks of an encoding.
 pub(crate) trait BlockEncoder: BlockCodec {
     /// Like [`Encoder::estimate`].
     fn estimate(&self, _part: &mut SampledPart<'_>, _scratch: &mut EncodeScratch) -> Option<usize> {
@@ -184,8 +186,9 @@ pub(crate) trait BlockEncoder: BlockCodec {
         Ok(None)
     }
 
-    /// Calls `visit` with the tables of each plan for a part, after storing in `scratch` what
-    /// encoding the blocks needs. Never calls it if this encoding cannot express the part.
+    /// Calls `visit` with the tables of each plan for a part, after storing in `scratch` everything
+    /// that encoding the blocks needs. Never calls `visit` if this encoding cannot express the
+    /// part.
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()>;
 
     /// Appends the block of these elements, as planned.
@@ -198,8 +201,8 @@ pub(crate) trait BlockEncoder: BlockCodec {
     ) -> Result<()>;
 
     /// Appends the stored bytes of a part: the planned tables and the only block, or a block index
-    /// and blocks. Returns `false` if there are too many bytes; some may have been appended by
-    /// then.
+    /// and blocks. Returns `false` if there are too many bytes. Some bytes may already have been
+    /// appended by then.
     fn append(
         &self,
         part: RawPart<'_>,
@@ -283,7 +286,7 @@ impl<B: BlockCodec> Codec for Blocked<B> {
 
     fn check(&self, part: &StoredPart<'_>) -> Result<()> {
         if B::LIMITS.max_elements < usize::MAX {
-            // the tables of a part in one block are checked when it is decoded
+            // the tables of a part that is a single block are checked when the block is decoded
             if part.block_index.has_entries() {
                 self.0.check_tables(part.spec, part.block_index.tables)?;
             }
@@ -434,7 +437,7 @@ struct BlockRequest<'p, 'o, T> {
     block: Block<'p, T>,
     /// The elements, counted from the start of the block.
     range: Range<usize>,
-    /// The destination, which has their length.
+    /// The destination, which has the length of the elements.
     out: &'o mut [u8],
 }
 

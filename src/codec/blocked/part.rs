@@ -2,15 +2,15 @@
 //!
 //! A [`BlockIndex`] has the tables that all blocks share, and an entry for each block: where it
 //! ends, and the checksum that [`BlockEntry::check`] compares with its bytes. The last
-//! four bytes of the block index are a checksum of the body up to that point. A part in
-//! one block is a block index without entries. [`BlockIndexWriter`] appends blocks and fills in
-//! their entries.
+//! four bytes of the block index are a checksum of the body up to that point. A part that
+//! is a single block has a [`BlockIndex`] without entries. [`BlockIndexWriter`] appends blocks and
+//! fills in their entries.
 //!
 //! A reader of one sample needs only the entries of its blocks, so each entry is checked when it is
 //! used; checking all of them would cost as much as reading a sample. Parsing checks that the last
 //! entry ends where the part ends, and [`BlockIndex::check`] checks everything.
 //!
-//! A [`StoredPart`] may have only the block index and some blocks, so the body may have holes.
+//! A [`StoredPart`] can have only the block index and some blocks, so its body can have holes.
 //! Offsets count from the start of the whole body, and a block that was not read is absent, not
 //! zero-filled. The checksums of the block index and of each block are compared when the bytes are
 //! read. Together they give the checksum of the body, which shows whether a block index belongs to
@@ -44,7 +44,8 @@ structure! {
     }
 }
 
-/// Chunks of at least this many stored bytes are read block by block, shorter ones in one request.
+/// Chunks of at least this many stored bytes are read block by block, and shorter chunks in one
+/// request.
 pub(crate) const MIN_BLOCKED_BYTES: usize = 8 << 10;
 pub(crate) const BLOCK_INDEX_HEADER_BYTES: usize = block_index_header::SIZE;
 /// The length of the checksum at the end of a block index.
@@ -53,12 +54,13 @@ const CRC_BYTES: usize = size_of::<u32>();
 /// A block index. Each entry is checked when it is used.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BlockIndex<'a> {
-    /// The tables, which decoding any block needs.
+    /// The tables, which are required to decode any block.
     pub tables: &'a [u8],
     entries: &'a [[u8; block_entry::SIZE]],
     /// The zero bytes before the first block.
     pub(super) padding: &'a [u8],
-    /// The length of the block index or, for a part in one block, of tables and padding.
+    /// The length of the block index or, if the part is a single block, the length of tables and
+    /// padding.
     pub bytes: usize,
     count: usize,
     limits: BlockLimits,
@@ -90,7 +92,7 @@ pub(crate) struct BlockEntry {
 }
 
 impl BlockEntry {
-    /// Checks the checksum and the padding of a block.
+    /// Verifies the checksum and the padding of a block.
     pub(crate) fn check(&self, stored: &[u8]) -> Result<()> {
         let found = crc(stored);
         let message = if found != self.crc {
@@ -141,9 +143,9 @@ pub(crate) fn first_block_elements(stored: &[u8], table_bytes: impl Fn(&[u8]) ->
 }
 
 impl<'a> BlockIndex<'a> {
-    /// Parses the tables of a part in one block, and the zero bytes between them and the block.
-    /// `tables` is the length of the tables, and `rule` the rule that is broken if they are cut
-    /// off.
+    /// Parses the tables of a part that is a single block, and the zero bytes between the tables
+    /// and the block. `tables` is the length of the tables, and `rule` is the rule that is broken
+    /// if the tables are cut off.
     pub(super) fn of_one_block(
         spec: PartSpec<'_>,
         limits: BlockLimits,
@@ -168,7 +170,7 @@ impl<'a> BlockIndex<'a> {
         Ok(Self { tables, entries: &[], padding, bytes, count, limits, block_bytes: block.len() })
     }
 
-    /// Returns whether the part is in several blocks, each with an entry.
+    /// Returns whether the part has several blocks, each with an entry.
     pub(crate) fn has_entries(&self) -> bool {
         !self.entries.is_empty()
     }
@@ -283,7 +285,7 @@ impl<'a> BlockIndex<'a> {
     }
 }
 
-/// Checks the checksum of a block index. `body` is the body of the chunk up to its first
+/// Verifies the checksum of a block index. `body` is the body of the chunk up to its first
 /// block.
 pub(crate) fn check_block_index(body: &[u8]) -> Result<()> {
     let (covered, stated) = body.split_last_chunk::<CRC_BYTES>().ok_or_else(|| malformed("it is cut off"))?;
@@ -320,7 +322,7 @@ pub(crate) struct BlockIndexWriter<'a> {
 
 impl<'a> BlockIndexWriter<'a> {
     /// Appends a block index with these tables to `stored`, for `block_count` blocks. Returns
-    /// `None` if there are too many.
+    /// `None` if there are too many blocks.
     pub(crate) fn new(
         stored: &'a mut Vec<u8>,
         tables: &[u8],
@@ -376,7 +378,7 @@ pub(crate) struct Block<'a, T> {
 
 /// The interface through which readers use any encoding.
 pub(crate) trait Codec: Sync {
-    // the facts of [`BlockCodec`](super::encoding::BlockCodec)
+    // as in [`BlockCodec`](super::encoding::BlockCodec)
     fn id(&self) -> u16;
     fn name(&self) -> &'static str;
     fn check_built(&self) -> Result<()>;
@@ -421,7 +423,7 @@ pub(crate) trait Codec: Sync {
     fn description(&self, part: &StoredPart<'_>) -> Result<Description>;
 }
 
-/// The parsed field `encoding` of a part: the encoding, and whether the part is in several blocks.
+/// The parsed field `encoding` of a part: the encoding, and whether the part has several blocks.
 #[derive(Clone, Copy)]
 pub(crate) struct Encoding {
     codec: &'static dyn Codec,
@@ -433,7 +435,7 @@ impl Encoding {
         Self { codec, in_blocks }
     }
 
-    /// Returns the field.
+    /// Returns the value of the field.
     #[inline]
     pub(crate) fn field(self) -> u16 {
         self.codec.id() | if self.in_blocks { BLOCKS } else { 0 }
@@ -445,7 +447,7 @@ impl Encoding {
     }
 
     /// Returns the table of the column that decoding needs, if it needs one. `stored` begins with
-    /// the stored bytes of the part. If they are cut off, [`Encoding::parse`] refuses them.
+    /// the stored bytes of the part. If these bytes are cut off, [`Encoding::parse`] refuses them.
     pub(crate) fn table(self, stored: &[u8]) -> Option<u32> {
         let stored = if self.in_blocks { stored.get(BLOCK_INDEX_HEADER_BYTES..)? } else { stored };
         self.codec.table(stored.get(..self.codec.table_bytes(stored)?)?)
@@ -474,8 +476,8 @@ impl std::ops::Deref for Encoding {
     }
 }
 
-/// The stored bytes of a part. If the part is in blocks, perhaps only the block index and some
-/// blocks were read.
+/// The stored bytes of a part. If the part has several blocks, possibly only the block index and
+/// some blocks were read.
 pub(crate) struct StoredPart<'a> {
     encoding: Encoding,
     pub(super) spec: PartSpec<'a>,
@@ -487,18 +489,18 @@ pub(crate) struct StoredPart<'a> {
 
 impl<'a> StoredPart<'a> {
     /// Runs the checks that bound the decoded length of the part, before memory is allocated for
-    /// it. If the part is in blocks, checks the block index too.
+    /// it. If the part has several blocks, also checks the block index.
     pub(crate) fn check(&self) -> Result<()> {
         self.encoding.codec.check(self)
     }
 
-    /// Decodes some elements, at least one, to `out`, which has their length. Returns `false` if
-    /// the part is one block, and the encoding cannot decode only these elements or would save
-    /// little by doing so.
+    /// Decodes at least one element to `out`, which has the length of the elements. Returns `false`
+    /// if the part is a single block, and the encoding cannot decode only these elements or would
+    /// save little by doing so.
     ///
-    /// To decode all elements, [`StoredPart::check`] must have passed. To decode only some, it need
-    /// not have: this function then checks what it needs, so that one sample does not cost as much
-    /// as all samples.
+    /// Before all elements are decoded, [`StoredPart::check`] must have passed. This is not
+    /// necessary to decode only some elements: this function then checks the data that it needs, so
+    /// that one sample does not cost as much as all samples.
     pub(crate) fn decode(&self, elements: &Range<usize>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<bool> {
         self.encoding.codec.decode(self, elements, out, scratch)
     }
@@ -523,8 +525,8 @@ impl<'a> StoredPart<'a> {
         self.body.get(self.range.start + range.start..self.range.start + range.end)
     }
 
-    /// Returns whether to prefetch blocks into the CPU cache, because their bytes were not just
-    /// read.
+    /// Returns whether to prefetch blocks into the CPU cache. If the file is mapped, their bytes
+    /// were not just read.
     pub(super) fn should_prefetch(&self) -> bool {
         self.body.is_mapped()
     }
@@ -577,13 +579,13 @@ impl<'a> StoredPart<'a> {
         Err(Error::corrupt("R-2.6", message))
     }
 
-    /// Returns the range in the body of the blocks that a non-empty range of decoded bytes needs.
+    /// Returns where, in the body, the blocks are that a non-empty range of decoded bytes needs.
     pub(crate) fn stored_range(&self, bytes: &Range<usize>) -> Result<Range<usize>> {
         self.range_of(&self.blocks_at(bytes))
     }
 
-    /// Returns the range in the body of a non-empty range of blocks. Checks all of their entries,
-    /// to ensure that they ascend from the first to the last.
+    /// Returns where, in the body, a non-empty range of blocks is. Checks all of their entries, to
+    /// ensure that they ascend from the first to the last.
     pub(crate) fn range_of(&self, blocks: &Range<usize>) -> Result<Range<usize>> {
         let Range { start, mut end } = self.range(&self.block_index.block(blocks.start)?);
         for block in blocks.clone().skip(1) {
@@ -626,7 +628,7 @@ impl<'a> StoredPart<'a> {
         (self.block_index.find(elements.start)..=last).map(|block| self.block_index.block(block))
     }
 
-    /// Returns the range in the body of the decoded bytes of a raw part.
+    /// Returns where, in the body, the decoded bytes of a raw part are.
     pub(crate) fn raw(&self) -> Result<Range<usize>> {
         self.check_raw()?;
         Ok(self.range.start + self.block_index.bytes..self.range.end) // inside the part

@@ -1,9 +1,9 @@
 //! The trivial encodings: *raw* (chapter 5.1) and *constant* (5.2).
 //!
 //! The stored bytes of a raw part are its decoded bytes, so readers use them in place. Its blocks
-//! are therefore contiguous, and a part in several blocks is still a single view of the file. A
-//! constant part stores one element, which is repeated. Operations that need no elements, such as a
-//! check, do not expand it.
+//! are therefore contiguous, and a part that is divided into blocks is still a single view of the
+//! file. A constant part stores one element, which is repeated. Operations that need no elements,
+//! such as a check, do not expand it.
 
 use super::encoding::{BlockCodec, BlockEncoder, VisitPlan};
 use super::part::{Block, BlockLimits};
@@ -24,7 +24,8 @@ impl BlockCodec for RawBlocks {
     const NAME: &'static str = "raw";
     const IS_IDENTITY: bool = true;
     const IS_DEVICE_DECODABLE: bool = true;
-    /// Blocks begin at a multiple of 64, so that they can be viewed in place.
+    /// The first block begins at a multiple of 64, and the others follow without padding, so that
+    /// all blocks can be viewed in place.
     const LIMITS: BlockLimits = BlockLimits { max_elements: usize::MAX, block_index_align: 64, block_align: 1 };
 
     fn parse_tables(&self, _: PartSpec<'_>, _: &[u8]) -> Result<()> {
@@ -116,7 +117,7 @@ impl BlockCodec for Constant {
 
     fn decode(&self, block: &Block<'_, ()>, out: &mut [u8], _: &mut DecodeScratch) -> Result<()> {
         self.check(block)?;
-        // each step doubles what is filled, so a few long copies suffice
+        // each step doubles the filled bytes, so a few long copies suffice
         let mut filled = block.spec.element_bytes;
         if let Some(first) = out.get_mut(..filled) {
             first.copy_from_slice(block.stored); // equal lengths
@@ -142,7 +143,7 @@ impl BlockCodec for Constant {
     }
 }
 
-/// Returns the element that all others equal, if there is one.
+/// Returns the element that all elements equal, if there is such an element.
 fn repeated(element_bytes: usize, raw: &[u8]) -> Option<&[u8]> {
     let (first, rest) = raw.split_at_checked(element_bytes)?;
     // all elements are equal if and only if the bytes equal themselves shifted by one element

@@ -1,9 +1,10 @@
 //! A block as a file stores it, for decoders outside this crate.
 //!
-//! A device such as a GPU decodes blocks next to the computation that needs them. It gets the
-//! stored bytes of a block unchanged, and the tables of its part in a layout with fixed offsets.
-//! [`StoredBlock::decode`] is the same decoder on the CPU: it defines what a device must return,
-//! and names the broken rule when a device refuses a block.
+//! A device such as a GPU can decode blocks in its own memory, close to the computation that uses
+//! them. It receives the stored bytes of a block unchanged, and the tables of the part in a layout
+//! with fixed offsets. [`StoredBlock::decode`] is the reference decoder on the CPU. It defines what
+//! a device must return. If a device refuses a block, the reference decoder names the rule that the
+//! block breaks.
 
 use super::encoding::Blocked;
 use super::part::{BlockEntry, Codec, StoredPart};
@@ -21,7 +22,7 @@ pub struct StoredBlock<'a> {
     bytes: &'a [u8],
 }
 
-/// Memory reused when decoding blocks.
+/// Memory that decoding reuses from block to block.
 #[derive(Default)]
 pub struct BlockScratch(DecodeScratch);
 
@@ -60,8 +61,8 @@ impl<'a> StoredBlock<'a> {
         self.bytes
     }
 
-    /// Returns the tables, as stored. All blocks of a part share them. Equal tables have the same
-    /// meaning for the same encoding and element width.
+    /// Returns the stored bytes of the tables, which all blocks of a part share. For a given
+    /// encoding and element width, equal tables have the same meaning.
     pub fn tables(&self) -> &'a [u8] {
         self.tables
     }
@@ -74,18 +75,20 @@ impl<'a> StoredBlock<'a> {
         StoredBlock { bytes, ..self }
     }
 
-    /// Checks the tables and appends them to `out` in the layout for devices. Tables of tiers are
-    /// unchanged, tables of bins have the layout of `kernels/bin_tables.h` in `tensilo-cuda`, and
-    /// other encodings have no tables. Fails if the tables break a rule of the specification.
+    /// Checks the tables and appends them to `out` in the layout for devices. The tables of tiers
+    /// are unchanged. The tables of bins have the layout of `kernels/bin_tables.h` in
+    /// `tensilo-cuda`. The other encodings that devices decode have no tables. Fails if the tables
+    /// break a rule of the specification.
     pub fn device_tables(&self, out: &mut Vec<u8>) -> Result<()> {
         self.codec.device_tables(self.spec, self.tables, out)
     }
 
-    /// Decodes all elements to `out`, which must have their length, and checks all rules of the
-    /// block.
+    /// Decodes all elements to `out`, and checks all rules of the block. Fails if the length of
+    /// `out` is not the decoded length of the block.
     pub fn decode(&self, out: &mut [u8], scratch: &mut BlockScratch) -> Result<()> {
         if out.len() != self.spec.raw_bytes {
-            let message = format!("{} bytes for a block that decodes to {}", out.len(), self.spec.raw_bytes);
+            let message =
+                format!("the output has {} bytes, but the block decodes to {}", out.len(), self.spec.raw_bytes);
             return Err(Error::bad_argument(message));
         }
         self.codec.decode_block(self.spec, self.tables, self.bytes, out, &mut scratch.0)
@@ -93,8 +96,8 @@ impl<'a> StoredBlock<'a> {
 }
 
 impl StoredPart<'_> {
-    /// Calls `visit` with each block that contains any of these elements, and with their range,
-    /// counted from the start of the block. There must be at least one element.
+    /// Calls `visit` with each block that contains any of these elements, and with the range of
+    /// these elements in the block, counted from its start. `elements` must not be empty.
     pub(crate) fn visit_blocks(
         &self,
         elements: &Range<usize>,
@@ -109,7 +112,7 @@ impl StoredPart<'_> {
         })
     }
 
-    /// Returns a block that was read.
+    /// Returns the block that an entry of the block index describes.
     fn stored_block(&self, entry: &BlockEntry) -> Result<StoredBlock<'_>> {
         let tables = self.block_index.tables;
         let block = self.block(&(), entry)?;

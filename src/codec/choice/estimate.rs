@@ -1,16 +1,18 @@
 //! Estimates the size of coded integers without encoding them, and finds the best predictions.
 //!
-//! Tiers are estimated from a histogram of bit lengths, which a [`TierPlan`] prices. Bins are
-//! estimated without choosing them: a symbol for each integer stands in for its bin. A residual
-//! below 16 is its own symbol; for any other, the symbol is made of the bit length and the two bits
-//! below the highest one bit. Elements that are not predicted have two symbols: the highest byte,
-//! and the byte below it, which a window contains too. The estimate is the entropy of the symbols
-//! plus the bits that they leave open. As in bins, groups of symbols may be divided into classes.
+//! For tiers, a [`TierPlan`] computes the size from a histogram of bit lengths.
 //!
-//! The predictions that are tried are differences along each axis of a sample, the 2-D Lorenzo
-//! predictor and, for bins, separable predictions with fitted weights. All are estimated on short
-//! segments of the part, and the best few on whole blocks, which include the first rows, where
-//! nothing is predicted from above.
+//! For bins, estimates do not choose the actual bins. Instead, each integer has a symbol that
+//! stands in for its bin. A residual below 16 is its own symbol. The symbol of a larger residual
+//! combines its bit length with the two bits below its highest one bit. An element that is not
+//! predicted has two symbols: its highest byte and the byte below that, because a window of bins
+//! covers both. The estimate is the entropy of the symbols plus the number of bits that they do not
+//! determine. Groups of symbols can be divided into classes, as in bins.
+//!
+//! The estimates compare differences along each axis of a sample, the 2-D Lorenzo predictor and,
+//! for bins, separable predictions with fitted weights. All predictions are estimated on short
+//! segments of the part. The best few are then estimated on whole blocks. Whole blocks include the
+//! first rows, which have no row above them to predict from.
 
 use super::sample::{SampledPart, SampledRanges, Search, Technique};
 use crate::codec::{
@@ -33,11 +35,12 @@ const FREQUENCY_BITS: f64 = 8.0;
 /// The size of the class code of a group, in bits.
 const CLASS_BITS: f64 = 2.0;
 
-/// The logarithms of counts below this are looked up.
+/// For counts below this, the result of [`bits_of`] is looked up.
 const SMALL_COUNTS: usize = 1024;
 static COUNT_BITS: LazyLock<[f32; SMALL_COUNTS]> =
     LazyLock::new(|| std::array::from_fn(|count| bits_of(count as f64) as f32));
 
+/// Returns a count times its logarithm. The entropy of symbols is computed from these products.
 fn bits_of(count: f64) -> f64 {
     if count == 0.0 { 0.0 } else { count * count.log2() }
 }
@@ -50,9 +53,9 @@ pub(crate) fn entropy_bits(counts: &[u32]) -> f64 {
     bits_of(total.into()) - counts.iter().map(bits).sum::<f64>()
 }
 
-/// Drops the first row of each block. A sample has more first rows than the part, so predictions
-/// from the row above would seem more expensive than they are. Returns the number of bit lengths
-/// before, divided by the number after.
+/// Drops the first row of each block. First rows are more frequent in a sample than in the whole
+/// part, so with them, predictions from the row above would seem more expensive than they are.
+/// Returns the number of bit lengths before the call, divided by the number after it.
 pub(crate) fn drop_first_rows(geometry: &Geometry<'_>, lengths: &mut Vec<u8>) -> f64 {
     let all = lengths.len();
     let mut left = 0;
@@ -66,21 +69,21 @@ pub(crate) fn drop_first_rows(geometry: &Geometry<'_>, lengths: &mut Vec<u8>) ->
     all as f64 / left.max(1) as f64
 }
 
-/// The symbols of a group, and the bytes below them.
+/// The symbols of a group, and the next lower byte of each of its elements.
 type Group<'a> = (&'a [u8], &'a [u8]);
 
-/// How symbols are coded.
+/// The properties of a coder that determine the cost of symbols.
 #[derive(Clone, Copy)]
 pub(crate) struct CostModel {
-    /// Whether groups may be in several classes.
+    /// Whether groups can belong to different classes.
     pub may_have_classes: bool,
     /// The number of elements of the part per symbol of the sample. The tables are stored once for
-    /// all of them.
+    /// the whole part, so their cost for the sample is divided by this number.
     pub sample_scale: f64,
 }
 
 impl CostModel {
-    /// Estimates the size of residuals with these [`refine`]d symbols, in bits.
+    /// Estimates the size, in bits, of the residuals that [`refine`] replaced with these symbols.
     pub(crate) fn residual_bits(&self, symbols: &[u8]) -> f64 {
         let open = |counts: &Histogram| {
             let open = (0..=u8::MAX).zip(counts).map(|(symbol, count)| open_bits(symbol) * count);
@@ -89,22 +92,23 @@ impl CostModel {
         self.bits(symbols, &[], u8::MAX, &open)
     }
 
-    /// Estimates the size of elements that are coded without prediction, in bits. `symbols` are
-    /// their highest bytes, and `low_bytes` the planes of the other bytes.
+    /// Estimates the size, in bits, of elements that are coded without prediction. `symbols` has
+    /// their highest bytes, and `low_bytes` has the planes of the other bytes.
     pub(crate) fn plain_bits(&self, symbols: &[u8], low_bytes: &[u8], float: bool) -> f64 {
         let planes: Vec<&[u8]> = planes(low_bytes, symbols).collect();
         let top = planes.iter().rposition(|plane| plane.iter().any(|&byte| byte != 0)).unwrap_or(0);
         let symbols = planes.get(top).copied().unwrap_or(&[]);
         // groups of floats with both signs differ in magnitude, but hardly in sign
         let mask = if float { 0x7F } else { u8::MAX };
-        // a window also contains the byte below
+        // a window also covers the next lower byte
         let below = top.checked_sub(1).and_then(|below| planes.get(below).copied()).unwrap_or(&[]);
         8.0 * top.saturating_sub(1) as f64 * symbols.len() as f64 + self.bits(symbols, below, mask, &|_| 0.0)
     }
 
-    /// Estimates the size in bits of symbols, and of the bytes below them if there are any, in one
-    /// class or in several. Groups are assigned to classes by the sum of their masked symbols.
-    /// `open` returns the bits that symbols leave open.
+    /// Estimates the size, in bits, of symbols and of the bytes below them, if there are any.
+    /// Returns the smaller of two estimates: with one class, and with several. Groups are assigned
+    /// to classes by the sum of their masked symbols. `open` returns the number of bits that the
+    /// symbols do not determine.
     fn bits(&self, symbols: &[u8], below: &[u8], mask: u8, open: &dyn Fn(&Histogram) -> f64) -> f64 {
         let entropy = |counts: &Histogram| {
             let used = counts.iter().filter(|count| **count > 0).count();
@@ -121,8 +125,8 @@ impl CostModel {
         let (mut one, mut in_classes) = ([[0; 256]; 3], CLASS_BITS * groups.len() as f64);
         for class in groups.chunks(groups.len().div_ceil(class_count).max(1)) {
             let mut counts = [[0; 256]; 4]; // four, as in `histogram`
-            // bytes below zero symbols are counted separately, because the symbol distinguishes
-            // them
+            // the bytes below a zero symbol are counted separately, because the symbol already
+            // tells them apart from the other bytes
             let mut below_counts = [[0; 256]; 2];
             for (_, (symbols, below)) in class {
                 count(symbols, &mut counts);
@@ -144,12 +148,13 @@ impl CostModel {
 /// Integers below this are their own symbols.
 const EXACT_SYMBOLS: u8 = 16;
 
-/// Returns the number of bits that a symbol leaves open: all below the highest three.
+/// Returns the number of bits that a symbol does not determine: all bits below the highest three.
 fn open_bits(symbol: u8) -> u32 {
     symbol.checked_sub(EXACT_SYMBOLS).map_or(0, |above| u32::from(above / 4) + 2)
 }
 
-/// Replaces the bit lengths of coded integers in `symbols` with the symbols that estimates count.
+/// Replaces the bit lengths in `symbols` with the symbols that estimates count. `coded` has the
+/// integers.
 pub(crate) fn refine(width: Width, coded: &[u8], symbols: &mut [u8]) {
     match width {
         Width::W1 => coded.iter().zip(symbols).for_each(|(&x, to)| *to = refine_short(x.into())),
@@ -166,7 +171,7 @@ fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
     for (symbol, coded) in symbols.iter_mut().zip(coded.as_chunks::<W>().0) {
         let integer = wide(coded).cast_unsigned();
         *symbol = match *symbol {
-            // at most 16 + 4 * 59 + 3
+            // no overflow: at most 16 + 4 * 59 + 3
             length @ 5.. => EXACT_SYMBOLS + 4 * (length - 5) + (integer >> (length - 3)) as u8 % 4,
             _ => integer as u8, // less than 16
         };
@@ -174,8 +179,8 @@ fn refine_wide<const W: usize>(coded: &[u8], symbols: &mut [u8]) {
 }
 
 /// Returns the symbol that [`refine_wide`] sets for an integer. Vector instructions cannot shift
-/// each 2-byte integer by its own count, but a float of the same value contains the bit length next
-/// to the highest bits.
+/// each 2-byte integer by a different count. In a float of the same value, however, the bit length
+/// (in the exponent) is next to the highest bits.
 fn refine_short(integer: u16) -> u8 {
     let float = f32::from(integer).to_bits() >> 21;
     // exact: `float` is at least 4 * 131 for integers of 16 or more
@@ -188,7 +193,7 @@ fn refine_short(integer: u16) -> u8 {
 
 // ---- predictions
 
-/// The maximum number of elements in a sample that bins predict from the previous sample.
+/// The maximum length, in elements, of samples that bins predict from the previous sample.
 const SHORT_SAMPLE: u32 = 4096;
 /// The maximum number of steps in the search for weights. Each step changes a weight by an eighth.
 const MAX_WEIGHT_STEPS: usize = 4;
@@ -197,8 +202,9 @@ const MAX_CLOSE_TRANSFORMS: usize = 2;
 /// The weights of the 2-D Lorenzo predictor.
 const LORENZO: (u8, u8) = (8, 0);
 
-/// Returns the predictions that are tried: delta along each axis, and the 2-D Lorenzo predictor
-/// (Ibarria et al., 2003) over that axis and the innermost one.
+/// Returns the predictions that are tried: delta along each axis and, for each axis except the
+/// innermost one, also the 2-D Lorenzo predictor (Ibarria et al., 2003) over that axis and the
+/// innermost one.
 pub(crate) fn predictions(geometry: &Geometry<'_>, search: Search) -> impl Iterator<Item = Prediction> + use<> {
     let Geometry { restart, strides, .. } = *geometry;
     let delta = move |stride| Prediction { predictor: Predictor::Delta, restart, stride };
@@ -213,15 +219,15 @@ fn allows(search: Search, predictor: Predictor) -> bool {
     predictor != Predictor::Lorenzo || search.has(Technique::Lorenzo)
 }
 
-/// Returns the predictions for bins. They may also cross short samples, because a block of bins is
-/// always decoded from its start.
+/// Returns the predictions for bins. They can also predict a short sample from the previous one,
+/// because a block of bins is always decoded from its start.
 pub(crate) fn bin_predictions(geometry: &Geometry<'_>, search: Search) -> Vec<Prediction> {
     let across = geometry.restart <= SHORT_SAMPLE && search.has(Technique::AcrossSamples);
     let across = across.then_some(Geometry { restart: u32::MAX, ..*geometry });
     predictions(geometry, search).chain(across.iter().flat_map(|across| predictions(across, search))).collect()
 }
 
-/// Returns the transforms that residual tiers may have.
+/// Returns the transforms that residual tiers can use.
 pub(crate) fn tier_transforms(geometry: &Geometry<'_>, search: Search) -> Vec<Transform> {
     let none = (!geometry.float).then_some(Transform::None);
     none.into_iter().chain(predictions(geometry, search).map(Transform::Predict)).collect()
@@ -239,7 +245,7 @@ pub(crate) fn transforms(width: Width, part: RawPart<'_>, scratch: &mut EncodeSc
     vec![scratch.estimated(part, |part, scratch| best_tier_transform(width, part, scratch)).0]
 }
 
-/// Returns the best transform for residual tiers, and an estimate of their stored bytes.
+/// Returns the best transform for residual tiers, and an estimate of their stored size in bytes.
 pub(crate) fn best_tier_transform(
     width: Width,
     part: &mut SampledPart<'_>,
@@ -256,12 +262,12 @@ pub(crate) fn best_tier_transform(
     let close = close
         .map(|transform| (bits_of(&lengths(width, transform, part, &part.sample.blocks, true, scratch)), transform));
     let (bits, best) = close.min_by_key(|(bits, _)| *bits).unwrap_or((0, Transform::None));
-    // an estimate, so the cast may saturate
+    // an estimate, so the cast can saturate
     (best, (TIER_TABLE_BYTES as f64 + bits as f64 / 8.0 * part.sample_scale()) as usize)
 }
 
-/// Returns the histogram of bit lengths in some segments of a part after a transform, with or
-/// without the first row of each.
+/// Applies a transform to sampled segments of a part, and returns the histogram of the bit lengths.
+/// If `has_first_rows` is false, omits the first row of each segment.
 fn lengths(
     width: Width,
     transform: Transform,
@@ -301,8 +307,9 @@ pub(crate) fn transform_blocks(
     }
 }
 
-/// Searches for the weights of a separable prediction by descent from two common pairs, one weight
-/// at a time. Skips the pair that equals the Lorenzo predictor.
+/// Searches for the best weights of a separable prediction. Starts from the better of two common
+/// pairs, and changes one weight at a time as long as the size decreases. Skips the pair that is
+/// equivalent to the Lorenzo predictor.
 pub(crate) fn best_weights(mut bits_of: impl FnMut(Weights) -> f64) -> Weights {
     let mut known: Vec<((u8, u8), f64)> = Vec::new();
     let mut cost = |(left, above)| {

@@ -1,8 +1,8 @@
 //! Profiles: the encodings that a writer chooses from, and their weights.
 //!
-//! The candidate with the fewest weighted bytes wins, so an encoding that decodes slowly has to
-//! save more than a fast one. Each profile also has its block size and chunk size. Text and bytes
-//! have their own candidates.
+//! The candidate with the lowest cost (stored size times weight) wins, so an encoding that decodes
+//! slowly has to save more than a fast one. Each profile also has its own block size and chunk
+//! size. Text and bytes have their own candidates.
 
 use crate::bytes::le::u64_of;
 use crate::codec::{
@@ -23,33 +23,34 @@ const BLOCK_BYTES: usize = 8 << 10;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Profile {
-    /// The fastest to decode: tiers of short codes, no entropy coder. Text and bytes are stored
-    /// raw.
+    /// The fastest to decode: tiers of short codes, without an entropy coder. Text and bytes are
+    /// stored raw.
     Fast,
     /// The default. Numbers are coded in tiers, in bins where these save 4 % more, or with
     /// Zstandard where that saves 20 % more. Text and bytes are compressed with Zstandard, with a
     /// trained dictionary if there is enough data.
     #[default]
     Balanced,
-    /// The smallest files: the encoding with the fewest bytes wins, in chunks of 512 KiB, or of 256
-    /// KiB for text and bytes. Several times slower to write.
+    /// The smallest files: the encoding with the smallest result wins. Chunks have 512 KiB, or 256
+    /// KiB for text and bytes. Writing takes several times longer.
     Small,
-    /// No encoding: any sample is a view of the file, without a copy.
+    /// No encoding: any sample can be read as a view of the file, without a copy.
     Raw,
-    /// Bit-shuffle and Zstandard 9; for text and bytes, only Zstandard 9.
+    /// Bit-shuffle and Zstandard level 9. Text and bytes are compressed with Zstandard level 9,
+    /// without bit-shuffle.
     BitshuffleZstd,
 }
 
-/// How far estimates are trusted by default. An encoding is not tried if its estimate exceeds the
-/// best cost so far by more than 1/N.
+/// The default margin for errors of estimates: an encoding is skipped if its estimated cost exceeds
+/// the best cost so far by more than 1/N.
 pub(crate) const SKIP_MARGIN_DIVISOR: u64 = 16;
 
-/// An encoder that may be chosen, and its weight.
+/// An encoder that can be chosen, and its weight.
 #[derive(Clone, Copy)]
 pub(crate) struct WeightedEncoder {
     pub encoder: &'static dyn Encoder,
-    /// The factor by which stored bytes are multiplied when encodings are compared: 100, or more
-    /// for encodings that decode more slowly and therefore have to save more.
+    /// The factor by which the stored size is multiplied when encodings are compared. It is 100, or
+    /// more for encodings that decode more slowly and therefore have to save more.
     pub weight: u64,
     /// See [`SKIP_MARGIN_DIVISOR`].
     pub skip_margin_divisor: u64,
@@ -61,7 +62,7 @@ impl WeightedEncoder {
     }
 }
 
-/// The encoders that a profile chooses from, besides raw.
+/// The encoders that a profile chooses from, in addition to raw.
 pub(crate) type Candidates = &'static [WeightedEncoder];
 
 const fn candidate(encoder: &'static dyn Encoder, weight: u64) -> WeightedEncoder {
@@ -76,7 +77,8 @@ const PLANES: WeightedEncoder = candidate(&Blocked(PlaneBlocks), 100);
 const TEXT: WeightedEncoder = candidate(&Blocked(ZstdBlocks), 100);
 
 /// Estimates treat the lower bits of residuals as noise. If residuals are multiples of a number,
-/// bins take up to a quarter less, which only an encoded sample shows.
+/// bins take up to a quarter less than estimated. Only encoding a sample shows this, so the margin
+/// is larger.
 const SMALL_BINS: WeightedEncoder =
     WeightedEncoder { skip_margin_divisor: 4, ..candidate(&Blocked(BinBlocks { for_size: true }), 100) };
 
@@ -91,7 +93,7 @@ const BALANCED: Candidates = &[
 ];
 const SMALL: Candidates = &[CONSTANT, SMALL_BINS, PLANES, EXPONENTS, RESIDUALS, BITSHUFFLE];
 const SMALL_BLOCKS: Candidates = &[CONSTANT, SMALL_BINS, RESIDUALS, BITSHUFFLE];
-/// Encodings that benefit from repetitions farther apart than a block.
+/// Encodings that benefit from repetitions more than a block apart.
 const SMALL_WHOLE: Candidates = &[PLANES];
 const BITSHUFFLE_NUMBERS: Candidates = &[CONSTANT, BITSHUFFLE];
 const FAST_STRINGS: Candidates = &[CONSTANT];
@@ -122,8 +124,8 @@ impl Profile {
         }
     }
 
-    /// Returns the chunk size of text and bytes. With [`Profile::Small`], their chunks have no
-    /// blocks.
+    /// Returns the chunk size for text and bytes. With [`Profile::Small`], their chunks are not
+    /// divided into blocks.
     pub(crate) fn text_chunk_bytes(self) -> usize {
         match self {
             Self::Small => 256 << 10,
@@ -136,8 +138,8 @@ impl Profile {
         matches!(self, Self::Balanced | Self::Small)
     }
 
-    /// Returns the block size in decoded bytes, which [`WriterOptions::block_bytes`] overrides;
-    /// `None` if the profile writes each part as one block.
+    /// Returns the block size in decoded bytes, which [`WriterOptions::block_bytes`] overrides.
+    /// Returns `None` if the profile writes each part as one block.
     ///
     /// [`WriterOptions::block_bytes`]: crate::WriterOptions::block_bytes
     pub fn block_bytes(self) -> Option<usize> {
@@ -148,8 +150,9 @@ impl Profile {
         }
     }
 
-    /// Returns the weight of an encoding, by name: the factor of its stored bytes when this profile
-    /// compares encodings. It is 100, or more for encodings that decode more slowly.
+    /// Returns the weight of the encoding with this name: the factor by which its stored size is
+    /// multiplied when this profile compares encodings. It is 100, or more for encodings that
+    /// decode more slowly.
     pub fn weight(self, encoding: &str) -> u64 {
         let all = [false, true].into_iter().flat_map(|in_blocks| self.candidates(false, in_blocks));
         let weights =
@@ -157,7 +160,8 @@ impl Profile {
         weights.max().unwrap_or(100)
     }
 
-    /// Returns the candidates for the values of a column, in one block or in several.
+    /// Returns the candidates for the values of a column. `in_blocks` is whether the values have
+    /// several blocks.
     pub(crate) fn candidates(self, is_string: bool, in_blocks: bool) -> Candidates {
         match (self, is_string) {
             (Self::Raw, _) => NOTHING,
@@ -171,7 +175,7 @@ impl Profile {
         }
     }
 
-    /// Returns the candidates that are also tried with all values in one block.
+    /// Returns the candidates that are also tried with all values as one block.
     pub(crate) fn candidates_for_whole(self, is_string: bool) -> Candidates {
         match self {
             _ if is_string => self.candidates(true, false),
@@ -180,8 +184,8 @@ impl Profile {
         }
     }
 
-    /// Returns the block size for text and bytes, or for numbers, given the requested one; `None`
-    /// for one block.
+    /// Returns the block size to use for text and bytes (`is_string`) or for numbers, given the
+    /// requested size. `None` stands for one block.
     pub(crate) fn block_bytes_of(self, is_string: bool, block_bytes: Option<usize>) -> Option<usize> {
         match self {
             Self::Small if is_string => None, // chunks are as short as blocks
@@ -199,8 +203,8 @@ impl Profile {
     }
 }
 
-/// Parses a [name](Profile::name), such as `"small"`. For any other string, fails with an error
-/// that lists the names.
+/// Parses a [name](Profile::name), such as `"small"`. If the string is not a name, fails with an
+/// error that lists the names.
 impl FromStr for Profile {
     type Err = Error;
 
@@ -208,7 +212,7 @@ impl FromStr for Profile {
         let found = Self::ALL.into_iter().find(|profile| profile.name() == name);
         found.ok_or_else(|| {
             let names = Self::ALL.map(Self::name).join(", ");
-            Error::bad_argument(format!("unknown profile {name:?}; profiles are {names}"))
+            Error::bad_argument(format!("unknown profile {name:?}; expected one of {names}"))
         })
     }
 }

@@ -1,17 +1,19 @@
-//! What a choice is made from: a sample of the part, and a [`Search`], which says what encoders may
-//! use and how thoroughly they choose.
+//! The inputs of a choice: a sample of the part, and a [`Search`], which sets what encoders may use
+//! and how thoroughly they choose.
 //!
-//! A sample has some whole blocks of the part, and short segments from the middle of blocks for
-//! quick estimates. Prediction restarts in each block, so sampled blocks cost as much as the
-//! others, including their first rows, where nothing is predicted from above. Estimates from
-//! segments omit the first row of each. An earlier version sampled windows at fixed distances. They
-//! hit the start of a sample each time, counted its first row as a quarter of all rows, and chose
-//! no prediction for hidden states that prediction makes 15 % smaller.
+//! A sample of a part has some of its blocks, and short segments from the middle of blocks for
+//! quick estimates. Prediction restarts in each block, so the cost of the sampled blocks is
+//! representative. It includes their first rows, which have no row above them to predict from.
+//! Estimates from segments omit the first row of each segment.
 //!
-//! Two measurements keep the choice honest. The *regret* of a choice is its excess size over the
-//! smallest of all combinations. An exhaustive [`Search`] finds the smallest one by encoding the
-//! whole part with each, which is hundreds of times slower. The *ablation* leaves out one
-//! [`Technique`] at a time and counts the bytes that are lost without it.
+//! An earlier version sampled ranges at fixed intervals. Each range happened to begin at the start
+//! of a tensor, so estimates counted its first row as a quarter of all rows. Writers then chose no
+//! prediction for hidden states that prediction makes 15 % smaller.
+//!
+//! Two measurements show how good the choices are. The *regret* of a choice is its excess size over
+//! the smallest of all combinations. An exhaustive [`Search`] finds the smallest one by encoding
+//! the whole part with every combination, which is hundreds of times slower. An *ablation* leaves
+//! out one [`Technique`] at a time, and measures how many bytes more the file takes without it.
 
 use crate::codec::part::{Geometry, RawPart};
 use crate::format::index::BLOCKS;
@@ -23,9 +25,9 @@ const BLOCK_SAMPLING_INTERVAL: usize = 8;
 const MIN_BLOCKS: usize = 2;
 /// The maximum number of sampled blocks.
 const MAX_BLOCKS: usize = 16;
-/// The minimum number of elements that count as a block if the part is one block.
+/// The minimum number of elements that are sampled as one block if the part is a single block.
 const MIN_BLOCK_ELEMENTS: usize = 4096;
-/// One element in this many is in a segment, but at least [`MIN_SAMPLED_ELEMENTS`] are.
+/// One element in this many is in a segment, but at least [`MIN_SAMPLED_ELEMENTS`] elements are.
 const SEGMENT_SAMPLING_INTERVAL: usize = 16;
 const MIN_SAMPLED_ELEMENTS: usize = 4096;
 /// The maximum number of segments, and the minimum number of rows in each.
@@ -55,14 +57,14 @@ impl SampledRanges {
 }
 
 #[derive(Default)]
-pub(crate) struct Sample {
+pub(crate) struct PartSample {
     /// Whole blocks.
     pub blocks: SampledRanges,
     /// Ranges for quick estimates.
     pub segments: SampledRanges,
 }
 
-impl Sample {
+impl PartSample {
     fn set(&mut self, RawPart { geometry, raw }: RawPart<'_>) {
         let Self { blocks, segments } = self;
         blocks.clear();
@@ -71,7 +73,7 @@ impl Sample {
         let count = raw.len() / w;
         let mut all: Vec<Range<usize>> = geometry.block_ranges().collect();
         if !geometry.is_in_blocks() {
-            // whole samples or rows, and two rows of each dimension
+            // whole samples or rows, and at least two rows of each dimension
             let rows = MIN_BLOCK_ELEMENTS.max(MIN_ROWS * geometry.longest_row(count / MIN_ROWS));
             let length = rows.next_multiple_of(geometry.row_up_to(2 * MIN_BLOCK_ELEMENTS as u32) as usize); // exact
             all = (0..count.div_ceil(length)).map(|i| i * length..count.min((i + 1) * length)).collect();
@@ -83,10 +85,10 @@ impl Sample {
         let min_elements =
             (count / SEGMENT_SAMPLING_INTERVAL).max(MIN_SAMPLED_ELEMENTS) / MAX_SEGMENTS.min(all.len().max(1));
         for elements in evenly_spaced(&all, MAX_SEGMENTS) {
-            // at least half of a second row
+            // the segment then has at least half of a second row
             let row = geometry.longest_row(elements.len() * 2 / 3);
             let length = min_elements.max(MIN_ROWS * row).min(elements.len());
-            // prediction restarts where it does in the block
+            // aligned, so prediction restarts at the same elements as in the block
             let unit = geometry.row_up_to((elements.len() / 2) as u32) as usize; // exact
             let start = elements.start + ((elements.len() - length) / 2).next_multiple_of(unit);
             segments.add(w, raw, start..elements.end.min(start + length));
@@ -98,11 +100,11 @@ impl Sample {
 pub(crate) struct SampledPart<'a> {
     pub geometry: Geometry<'a>,
     pub raw: &'a [u8],
-    pub sample: Sample,
+    pub sample: PartSample,
 }
 
 impl<'a> SampledPart<'a> {
-    pub(crate) fn new(part: RawPart<'a>, mut sample: Sample) -> Self {
+    pub(crate) fn new(part: RawPart<'a>, mut sample: PartSample) -> Self {
         sample.set(part);
         Self { geometry: *part.geometry, raw: part.raw, sample }
     }
@@ -124,7 +126,7 @@ fn evenly_spaced<T>(all: &[T], max_count: usize) -> impl Iterator<Item = &T> {
     (0..some).filter_map(move |i| all.get((2 * i + 1) * all.len() / (2 * some)))
 }
 
-// ---- what may be used
+// ---- techniques and searches
 
 macro_rules! techniques {
     ($($(#[$meta:meta])* $technique:ident,)*) => {
@@ -158,11 +160,11 @@ techniques! {
     Zstd,
     /// The encoding `zstd` with a dictionary.
     ZstdDictionary,
-    /// Tier widths chosen for each part; without it, they are 2, 3 and 4 bits.
+    /// Tier widths chosen for each part. Without this, the widths are 2, 3 and 4 bits.
     TierWidths,
     /// Exponent tiers for elements of 4 and 8 bytes.
     WideExponentTiers,
-    /// Prediction from a row above.
+    /// Prediction from the row above.
     Rows,
     /// The 2-D Lorenzo predictor.
     Lorenzo,
@@ -170,21 +172,21 @@ techniques! {
     Separable,
     /// Prediction from the previous sample.
     AcrossSamples,
-    /// Dictionaries in the order of values.
+    /// Dictionaries sorted by value.
     Dictionaries,
     /// A dictionary for each channel.
     ChannelDictionaries,
-    /// Dictionaries in the order of frequency.
+    /// Dictionaries sorted by frequency.
     FrequencyDictionaries,
     /// Float multiples.
     FloatMultiples,
     /// Float multiples with a divisor that is not a power of two.
     Divisors,
-    /// Details of float multiples.
+    /// Details of float multiples: the bits of elements below their numbers.
     Details,
     /// Int multiples.
     IntMultiples,
-    /// The upper bits of floats.
+    /// Numbers that are the upper bits of floats.
     UpperBits,
     /// One base per part instead of one per block.
     PartBase,
@@ -199,8 +201,8 @@ techniques! {
 }
 
 impl Technique {
-    /// Returns the techniques behind an encoding, given by its id, for elements of this length;
-    /// none if a writer cannot do without the encoding.
+    /// Returns the techniques that must be allowed before the encoding with this id is tried for
+    /// elements of this size. Returns none if the encoding is always tried.
     pub(crate) fn of_encoding(id: u16, element_bytes: usize) -> impl Iterator<Item = Self> {
         let encoding = match id & !BLOCKS {
             3 => Some(Self::BitshuffleZstd),
@@ -220,7 +222,7 @@ impl Technique {
 pub struct Search {
     /// The techniques that are left out, one bit for each.
     without: u64,
-    /// Whether all combinations are encoded, instead of those with the smallest estimates.
+    /// Whether all combinations are encoded, not only the ones with the smallest estimates.
     pub(crate) is_exhaustive: bool,
 }
 
@@ -235,7 +237,8 @@ impl Search {
         Self { without: self.without | 1 << technique as u8, ..self } // fewer than 64 techniques
     }
 
-    /// Encodes all combinations and keeps the smallest: hundreds of times slower.
+    /// Encodes with all combinations and keeps the smallest result. This is hundreds of times
+    /// slower.
     pub fn exhaustive(self) -> Self {
         Self { is_exhaustive: true, ..self }
     }

@@ -1,9 +1,9 @@
-//! Recovers what is left of a damaged chunk in blocks: the samples whose blocks are intact.
+//! Recovers the intact samples of a damaged chunk that is divided into blocks.
 //!
 //! If the checksum of a body is wrong, the block index shows which blocks are damaged, provided
 //! that it is intact and belongs to the chunk. A sample is lost if any of its bytes lies in a
-//! damaged block. Lost samples are stored as ranges, and the size of the chunk bounds the number of
-//! ranges.
+//! damaged block. Lost samples are stored as ranges. The number of ranges is limited by the size of
+//! the chunk.
 
 use super::decoder::{ChunkDecoder, StoredChunk, values_in_blocks};
 use crate::bytes::le::u64_of;
@@ -13,19 +13,20 @@ use crate::format::content::Content;
 use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 
-/// The minimum stored bytes of a chunk for each range of lost samples. This bounds the memory for a
-/// chunk in which millions of empty samples, which are not lost, lie between lost samples.
+/// A chunk has at most one range of lost samples for this many of its stored bytes. Empty samples
+/// are never lost, so without this limit, millions of them between lost samples could make the list
+/// of ranges huge.
 const CHUNK_BYTES_PER_LOST_RANGE: usize = 8;
 
-/// A chunk with an intact block index and some damaged blocks.
+/// The findings about a chunk that has an intact block index and some damaged blocks.
 pub(crate) struct DamagedChunk {
     /// The total number of blocks.
     pub block_count: usize,
     /// Ranges of adjacent damaged blocks, in ascending order.
     pub block_ranges: Vec<DamagedBlocks>,
-    /// The samples that have a byte in a damaged block, by their indices in the chunk. The ranges
-    /// ascend and do not touch. If there would be too many ranges, the last one also includes the
-    /// intact samples between its lost ones.
+    /// The samples that have a byte in a damaged block, as ranges of indices in the chunk. The
+    /// ranges are in ascending order and do not touch. If there are too many, the last range covers
+    /// all remaining lost samples and the intact samples between them.
     pub lost: Vec<Range<usize>>,
     /// The number of nulls among the lost samples.
     pub lost_nulls: u64,
@@ -34,24 +35,24 @@ pub(crate) struct DamagedChunk {
 /// Adjacent damaged blocks.
 pub(crate) struct DamagedBlocks {
     blocks: Range<usize>,
-    /// Their range in the body.
+    /// The range of these blocks in the body.
     pub bytes: Range<usize>,
-    /// The samples from the first to the last that has a byte in them, by index.
+    /// The range from the first to the last sample that has a byte in these blocks.
     pub samples: Range<usize>,
-    /// The number of samples that have a byte in them.
+    /// The number of samples that have a byte in these blocks.
     lost_count: usize,
     error: Error,
 }
 
 impl DamagedChunk {
     /// Finds the damaged blocks of a chunk whose checksum is wrong, and the samples that
-    /// are lost with them. If `decode`, blocks that do not decode count as damaged, and the meaning
-    /// of the remaining values is checked.
+    /// are lost with them. If `decode`, a block that cannot be decoded also counts as damaged, and
+    /// the meaning of the remaining values is checked.
     ///
-    /// Fails if nothing can be recovered: the chunk is not in blocks, its block index is damaged
-    /// or belongs to another chunk, or no sample is left.
+    /// Fails if nothing can be recovered. Either the chunk is not divided into blocks, or its block
+    /// index is damaged or belongs to another chunk, or no sample is intact.
     ///
-    /// Cost: decodes validity and shape; the values only if `decode`.
+    /// Cost: decodes validity and shape, and the values only if `decode`.
     pub(crate) fn examine(chunk: &StoredChunk<'_>, decode: bool, decoder: &mut ChunkDecoder) -> Result<Self> {
         let part = open(chunk, decoder)?;
         part.block_index.check()?;
@@ -97,8 +98,8 @@ impl DamagedChunk {
         Ok(())
     }
 
-    /// Finds the samples that have a byte in a damaged block. Refuses a chunk in which all samples
-    /// or none are lost.
+    /// Finds the samples that have a byte in a damaged block. Fails if all samples are lost, or
+    /// none.
     fn find_lost_samples(
         &mut self,
         chunk: &StoredChunk<'_>,
@@ -108,7 +109,7 @@ impl DamagedChunk {
         let content = decoder.content(chunk.body);
         let value_bytes = value_bytes(&content, decoder);
         let max_ranges = usize::try_from(chunk.header.entry.stored_bytes).unwrap_or(0) / CHUNK_BYTES_PER_LOST_RANGE;
-        let mut ended = 0; // ranges of damaged blocks before the sample
+        let mut ended = 0; // the number of ranges of damaged blocks that end before the sample
         for i in 0..content.sample_count {
             // no overflow: below the chunk's sample count
             let bytes = content.range_within(chunk.layout, &(i..i + 1), value_bytes)?;
@@ -128,7 +129,7 @@ impl DamagedChunk {
         let lost = self.lost.iter().cloned().flatten();
         self.lost_nulls = u64_of(lost.filter(|&i| content.is_null(i)).count());
         if self.lost.is_empty() || self.lost.first() == Some(&(0..content.sample_count)) {
-            return Err(Error::corrupt("R-2.6", "the damage of the chunk cannot be limited to some of its samples"));
+            return Err(Error::corrupt("R-2.6", "the damage to the chunk cannot be narrowed down to some samples"));
         }
         Ok(())
     }
@@ -155,15 +156,15 @@ impl DamagedChunk {
 }
 
 impl DamagedBlocks {
-    /// Notes that sample `i` has a byte in these blocks.
+    /// Records that sample `i` has a byte in these blocks.
     fn mark_lost(&mut self, i: usize) {
         let start = if self.lost_count == 0 { i } else { self.samples.start };
         self.samples = start..i + 1; // at most the chunk's sample count
         self.lost_count += 1; // as above
     }
 
-    /// Returns the error of these blocks, in a chunk with `sample_count` samples and `block_count`
-    /// blocks. It says how many samples are lost.
+    /// Returns the error that reports these blocks, and how many samples are lost with them.
+    /// `sample_count` and `block_count` count all samples and blocks of the chunk.
     pub(crate) fn error(&self, sample_count: u32, block_count: usize) -> Error {
         let Range { start, end } = self.blocks;
         let blocks = match end.saturating_sub(start) {
@@ -180,10 +181,11 @@ impl DamagedBlocks {
     }
 }
 
-/// Decodes the values of a chunk except for its `lost` samples, which are ascending ranges that do
-/// not touch. The bytes of lost samples are zero. `decoder` then has validity and shape.
+/// Decodes the values of a chunk except for its `lost` samples, whose bytes are zero in the result.
+/// The ranges in `lost` are in ascending order and do not touch. Afterwards, `decoder` has the
+/// validity and the shape of the chunk.
 ///
-/// Checks the block index and all blocks that the other samples need.
+/// Checks the block index, and all blocks that the remaining samples need.
 pub(crate) fn decode_intact(
     chunk: &StoredChunk<'_>,
     lost: &[Range<usize>],
@@ -211,7 +213,8 @@ pub(crate) fn decode_intact(
     Ok(values)
 }
 
-/// Opens a chunk in blocks: checks its block index, and decodes validity and shape.
+/// Opens a chunk that is divided into blocks: checks its block index, and decodes validity and
+/// shape.
 fn open<'a>(chunk: &StoredChunk<'a>, decoder: &mut ChunkDecoder) -> Result<StoredPart<'a>> {
     let part = values_in_blocks(chunk.layout, chunk.header, chunk.body)?;
     part.check_block_index()?;

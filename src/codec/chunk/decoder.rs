@@ -1,12 +1,12 @@
 //! Finds the parts of a chunk in its body, and decodes them.
 //!
 //! The part table of a body is checked against the column and the header of the chunk before any
-//! part is trusted. Validity and shape are decoded when a chunk is opened, since the length of the
-//! values follows from them. The values are decoded on request, all of them or a range. Stored
-//! bytes that need no decoding are used in place.
+//! part is trusted. Validity and shape are decoded when a chunk is opened, because the length of
+//! the values follows from them. The values are decoded on request, completely or only a range of
+//! them. Stored bytes that need no decoding are used in place.
 //!
-//! A decoder keeps its memory from chunk to chunk. The body is passed to each call and never
-//! stored, so it may lie in a buffer that is reused.
+//! A decoder reuses its memory for each chunk. Callers pass the body to each call, and the decoder
+//! never stores it, so the body can lie in a buffer that is reused.
 
 use crate::bytes::le::{FILE_ORDER_IS_NATIVE, swap_to_native, u32_in, u64_of};
 use crate::bytes::pod::AlignedBytes;
@@ -27,7 +27,7 @@ use crate::{Error, Result, limits};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A stored chunk, and what decoding it needs from its column.
+/// A stored chunk, and the properties of its column that decoding needs.
 #[derive(Clone, Copy)]
 pub(crate) struct StoredChunk<'a> {
     pub layout: &'a Layout,
@@ -47,7 +47,7 @@ impl StoredChunk<'_> {
         ranges(self.header, parts)
     }
 
-    /// Checks that the column has the tables that the parts need.
+    /// Checks that the column has the tables that the parts refer to.
     pub(crate) fn check_tables(&self, parts: &PartTable) -> Result<()> {
         let all = [parts.validity, parts.shape, parts.values];
         for (part, range) in all.into_iter().zip(self.ranges(parts)?) {
@@ -67,11 +67,12 @@ fn ranges(header: &ChunkHeader, parts: &PartTable) -> Result<[Range<usize>; 3]> 
     if header.entry.has_parts() {
         return parts.ranges().ok_or_else(outside);
     }
-    // a chunk longer than the address space was not read
+    // a chunk longer than the address space cannot have been read
     Ok([0..0, 0..0, 0..usize::try_from(header.entry.stored_bytes).unwrap_or(usize::MAX)])
 }
 
-/// Returns the values of a chunk in blocks, after checking its parts as [`parts`] does.
+/// Checks the parts of a chunk as [`parts`] does, and returns its values. These must be divided
+/// into blocks.
 pub(crate) fn values_in_blocks<'a>(layout: &Layout, header: &ChunkHeader, body: Body<'a>) -> Result<StoredPart<'a>> {
     let table = parts(layout, header, body.start())?;
     let [.., range] = ranges(header, &table)?;
@@ -117,7 +118,7 @@ fn check_validity_and_shape(parts: &PartTable) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "validity and shape of a chunk have {bytes} bytes; at most {} are allowed",
+        "validity and shape of a chunk have {bytes} bytes together, but at most {} bytes are allowed",
         limits::VALIDITY_AND_SHAPE_BYTES
     );
     Err(Error::corrupt("R-4.12", message))
@@ -127,7 +128,7 @@ fn outside() -> Error {
     Error::internal("the parts of a checked chunk lie outside it")
 }
 
-/// The bytes of a part of the current chunk, stored or decoded.
+/// Where the bytes of a part of the current chunk are, and whether they are decoded.
 enum PartBytes {
     Absent,
     /// The decoded bytes are this range of the body.
@@ -201,13 +202,13 @@ impl ChunkDecoder {
         }
     }
 
-    /// Checks a chunk: and chapter 5. If all elements of a part are equal,
-    /// they are not expanded, because a file of a few bytes can claim 4 GiB of them, or millions of
-    /// empty samples.
+    /// Checks a chunk: and chapter 5. A part that stores only one element,
+    /// because all its elements are equal, is not expanded. Otherwise, a file of a few bytes could
+    /// claim 4 GiB of elements, or millions of empty samples.
     ///
-    /// Cost: validity and shape of a nested column are expanded, since the levels depend on each
-    /// other. For a chunk of a few hundred bytes, this can take as long as expanding 64 MiB and
-    /// 2^24 items without elements.
+    /// Cost: validity and shape of a nested column are always expanded, because the levels depend
+    /// on each other. Even for a chunk of a few hundred bytes, this can mean expanding 64 MiB, and
+    /// checking 2^24 items without elements.
     pub(crate) fn check(&mut self, chunk: &StoredChunk<'_>) -> Result<SideFacts> {
         let StoredChunk { layout, header, body, .. } = *chunk;
         let table = self.open_parts(chunk, true)?;
@@ -248,15 +249,16 @@ impl ChunkDecoder {
         self.decode_values(chunk.body)
     }
 
-    /// Decodes validity and shape of a chunk, and finds the values. The values are then decoded by
-    /// [`ChunkDecoder::decode_values`] or [`ChunkDecoder::decode_range`]; values that are stored
-    /// raw need neither.
+    /// Decodes validity and shape of a chunk, and finds the values. Call
+    /// [`ChunkDecoder::decode_values`] or [`ChunkDecoder::decode_range`] to decode the values.
+    /// Values that are stored raw need neither.
     pub(crate) fn open(&mut self, chunk: &StoredChunk<'_>) -> Result<()> {
         self.open_parts(chunk, false).map(|_| ())
     }
 
-    /// Like [`ChunkDecoder::open`], but if `brief` is set and all shapes are the same, decodes only
-    /// two of them; the samples after the first are then empty.
+    /// Like [`ChunkDecoder::open`], but if `brief` and all integers of the shape are equal, decodes
+    /// the shapes of only two samples. Equal ends mean that all samples after the first are empty,
+    /// so the second sample stands for all of them.
     fn open_parts(&mut self, chunk: &StoredChunk<'_>, brief: bool) -> Result<PartTable> {
         let StoredChunk { layout, tables, header, body } = *chunk;
         self.sample_count = usize::try_from(header.entry.sample_count).unwrap_or(0); // at most 2^24
@@ -282,8 +284,9 @@ impl ChunkDecoder {
         Ok(parts)
     }
 
-    /// Returns the decoded lengths that validity and shape must have. In a nested column, they
-    /// depend on the shape, so the lengths in the part table are returned, if they are possible.
+    /// Returns the decoded lengths that validity and shape must have. In a nested column, these
+    /// depend on the contents of the shape, so the lengths in the part table are returned if they
+    /// are possible.
     fn expected_validity_and_shape(&self, layout: &Layout, parts: &PartTable) -> Result<[usize; 2]> {
         if !layout.is_nested() {
             let validity = if parts.validity.is_absent() { 0 } else { validity_bytes(self.sample_count) };
@@ -295,8 +298,8 @@ impl ChunkDecoder {
         Ok([validity.map_err(|_| wrong_length())?, shape])
     }
 
-    /// Returns the decoded length that the values must have. In nested columns, checks
-    /// for validity and shape too.
+    /// Returns the decoded length that the values must have. In a nested column, also
+    /// checks for validity and shape.
     fn value_bytes(&self, layout: &Layout, body: Body<'_>) -> Result<usize> {
         let count = if layout.is_nested() {
             let items = self.content(body).items(layout, |_| Ok(()))?;
@@ -312,8 +315,7 @@ impl ChunkDecoder {
         count.checked_mul(layout.inner_bytes).ok_or_else(wrong_length)
     }
 
-    /// Returns the element that all elements of a part equal, if its encoding stores only that
-    /// element.
+    /// Returns the value that all elements of a part have, if its encoding stores only that value.
     fn constant<'a, const PART: usize>(&self, body: Body<'a>) -> Result<Option<&'a [u8]>> {
         let PartBytes::Encoded(part) = &self.parts[PART] else { return Ok(None) };
         if !part.encoding.is_constant() {
@@ -345,11 +347,12 @@ impl ChunkDecoder {
     }
 
     /// If `bytes` covers all values and they have not been decoded, runs the checks that bound
-    /// their length, before memory is allocated for them. `body` is the one given to
-    /// [`ChunkDecoder::open`].
+    /// their length. Call this before memory is allocated for the values. `body` must be the body
+    /// that was passed to [`ChunkDecoder::open`].
     ///
-    /// Values in blocks are left to [`ChunkDecoder::decode_range`]: the checksums of their blocks
-    /// have not been checked yet, and nothing in a block is trusted before that.
+    /// Values that are divided into blocks are left to [`ChunkDecoder::decode_range`]: the
+    /// checksums of their blocks have not been checked yet, and nothing in a block is trusted
+    /// before that.
     pub(crate) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match &self.parts[VALUES] {
             PartBytes::Encoded(part) if !part.encoding.is_in_blocks() && *bytes == (0..part.raw_bytes) => {
@@ -359,17 +362,19 @@ impl ChunkDecoder {
         }
     }
 
-    /// Decodes the values, unless they have been decoded. `body` is the one given to
-    /// [`ChunkDecoder::open`].
+    /// Decodes the values, if they have not been decoded yet. `body` must be the body that was
+    /// passed to [`ChunkDecoder::open`].
     pub(crate) fn decode_values(&mut self, body: Body<'_>) -> Result<()> {
         self.decode::<VALUES>(body)
     }
 
-    /// Decodes a byte range of the values, which consists of whole elements, to `out`, which has
-    /// the same length. `body` is the one given to [`ChunkDecoder::open`]. If the values are in
-    /// blocks, `check` is called with them before any is decoded. Returns `false` if the encoding
-    /// cannot decode only a range, or if the values have already been decoded; `out` may have been
-    /// overwritten even then.
+    /// Decodes a byte range of the values to `out`, which must have the same length. The range must
+    /// consist of whole elements. `body` must be the body that was passed to
+    /// [`ChunkDecoder::open`]. If the values are divided into blocks, calls `check` before any
+    /// block is decoded.
+    ///
+    /// Returns `false` if the encoding cannot decode only a range, or if the values have already
+    /// been decoded. Even then, the contents of `out` can have changed.
     pub(crate) fn decode_range(
         &mut self,
         body: Body<'_>,
@@ -395,10 +400,10 @@ impl ChunkDecoder {
         Ok(true)
     }
 
-    /// Calls `visit` with each block that overlaps a byte range of the values, which consists of
-    /// whole elements, and with the range of elements in both. Returns `false` if devices do not
-    /// decode the encoding, or if the values have been decoded. For `body` and `check` see
-    /// [`ChunkDecoder::decode_range`].
+    /// Calls `visit` with each block that overlaps a byte range of the values, and with the range
+    /// of elements in the overlap. The byte range must consist of whole elements. Returns `false`
+    /// if devices do not decode the encoding, or if the values have already been decoded. For
+    /// `body` and `check`, see [`ChunkDecoder::decode_range`].
     pub(crate) fn visit_blocks(
         &self,
         body: Body<'_>,
@@ -423,8 +428,8 @@ impl ChunkDecoder {
         }
     }
 
-    /// Returns the values as a part in blocks, if they are in blocks and have not been decoded.
-    /// `body` is the one given to [`ChunkDecoder::open`].
+    /// Returns the stored values, if they are divided into blocks and have not been decoded. `body`
+    /// must be the body that was passed to [`ChunkDecoder::open`].
     pub(crate) fn blocks<'a>(&'a self, body: Body<'a>) -> Result<Option<StoredPart<'a>>> {
         let (PartBytes::Encoded(part) | PartBytes::Stored(part, _)) = &self.parts[VALUES] else { return Ok(None) };
         part.encoding.is_in_blocks().then(|| part.stored(body)).transpose()
@@ -448,14 +453,14 @@ impl ChunkDecoder {
     fn bytes<'a, const PART: usize>(&'a self, body: Body<'a>) -> &'a [u8] {
         match &self.parts[PART] {
             PartBytes::Absent | PartBytes::Encoded(_) => &[],
-            // `body` is the one that was opened
+            // in bounds: `body` is the body that was opened
             PartBytes::Stored(_, range) => body.get(range.clone()).unwrap_or(&[]),
             PartBytes::Decoded => self.buffers[PART].as_slice(),
         }
     }
 
-    /// Returns the decoded parts; the values are empty if they have not been decoded. `body` is the
-    /// one given to [`ChunkDecoder::open`].
+    /// Returns the decoded parts. The values are empty if they have not been decoded. `body` must
+    /// be the body that was passed to [`ChunkDecoder::open`].
     pub(crate) fn content<'a>(&'a self, body: Body<'a>) -> Content<'a> {
         let validity = match self.parts[VALIDITY] {
             PartBytes::Absent => None,
@@ -470,8 +475,8 @@ impl ChunkDecoder {
     }
 }
 
-/// Finds the bytes of a part, which must decode to `expected` bytes. If `in_place`, stored bytes
-/// that need no decoding are used in place.
+/// Finds the bytes of a part, and checks that they decode to `expected` bytes. If `in_place`,
+/// stored bytes that need no decoding are used in place.
 fn locate(
     part: Part,
     tables: &dyn Tables,
@@ -489,15 +494,16 @@ fn locate(
     if raw_bytes == 0 {
         return match range.is_empty() && encoding.field() == RAW.field() {
             true => Ok(PartBytes::Absent),
-            false => Err(Error::corrupt("R-5.2", "a part without decoded bytes has stored bytes, or is not raw")),
+            false => Err(Error::corrupt("R-5.2", "a part that decodes to 0 bytes has stored bytes, or is not raw")),
         };
     }
-    // the block index of any other part is parsed where elements are decoded, once for each sample
+    // the part is parsed here only if it needs a table or is raw; any other part is parsed when
+    // elements are decoded
     let stored = || encoding.parse(PartSpec::new(element_bytes, raw_bytes), body, &range);
     let table = if encoding.needs_table() { stored()?.table() } else { None };
     let zstd_dictionary = table.map(|table| tables.zstd_dictionary(table)).transpose()?;
     let raw = if encoding.is_identity() { Some(stored()?.raw()?) } else { None };
-    // a raw part whose blocks are read individually is decoded like an encoded part
+    // if the blocks of a raw part are read individually, it is decoded like an encoded part
     let raw = raw.filter(|_| in_place && body.get(range.clone()).is_some());
     let part = EncodedPart { encoding, element_bytes, raw_bytes, zstd_dictionary, range };
     Ok(match raw {

@@ -1,21 +1,22 @@
 //! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
 //!
-//! `choice/mod.rs` describes how one part is encoded: all candidates of the profile are estimated
-//! from a sample, and encoded in the order of their estimates as long as they may still beat the
-//! best so far. This module adds three things.
+//! `choice/mod.rs` describes how one part is encoded. All candidates of the profile are estimated
+//! from a sample, and encoded in the order of their estimates as long as they can still beat the
+//! best result so far. This module adds three things.
 //!
-//! *Blocks or one block.* Values are first encoded in blocks. A single block is tried too if the
-//! blocks take so little that readers fetch all of them in one request, or if the profile has
-//! encodings that benefit from it, such as `planes-zstd`, which then finds repetitions farther
-//! apart than a block. A single block wins if it saves 5 % or, for text, at least one byte.
+//! *Blocks or one block.* Values are first encoded as several blocks. A single block is also tried
+//! in two cases. Either the blocks are so small that readers fetch all of them in one request, or
+//! the profile has encodings that benefit from a single block. An example is `planes-zstd`, which
+//! then finds repetitions more than a block apart. A single block wins if it saves 5 % or, for
+//! text, at least one byte.
 //!
-//! *The last choice.* Consecutive chunks of a column are alike, so the choice for the values of a
+//! *The last choice.* Consecutive chunks of a column are similar, so the choice for the values of a
 //! chunk, with its transform and bins, is tried first for the next chunk. The second chunk confirms
-//! it: the choice is compared with the other candidates, and stays if none of them saves 1/64.
-//! After that, it is compared again only if the cost per byte changes by more than 1/16.
+//! the choice: it is compared with the other candidates, and is retained if none of them saves
+//! 1/64. After that, it is compared again only if the cost per byte changes by more than 1/16.
 //!
-//! *Checking.* A writer that checks decodes each part and compares it with its input before the
-//! chunk is written. A bug in an encoder then becomes an error, not wrong values.
+//! *Checking.* If checking is on, the writer decodes each part and compares it with the input
+//! before it writes the chunk. A bug in an encoder then causes an error instead of wrong values.
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -39,7 +40,7 @@ use crate::format::{
 use crate::{Error, ErrorKind, Result, limits};
 use std::sync::Arc;
 
-/// The decoded parts of a chunk that is to be written, in the byte order of the file.
+/// The decoded parts of a chunk to be written, in the byte order of the file.
 #[derive(Debug, Default)]
 pub(crate) struct RawChunk {
     pub column: usize,
@@ -79,9 +80,10 @@ const ENCODED_SKIP_MARGIN_DIVISOR: u64 = 128;
 /// [`SKIP_MARGIN_DIVISOR`] for values as one block, which take the longest to encode.
 const WHOLE_SKIP_MARGIN_DIVISOR: u64 = 32;
 
-/// A choice is compared with others again if the cost per byte changes by more than 1/N.
+/// A choice is compared with the other candidates again if the cost per byte changes by more than
+/// 1/N.
 const COST_CHANGE_DIVISOR: f64 = 16.0;
-/// A choice is confirmed if no other saves 1/N of its cost.
+/// A choice is confirmed if no other candidate saves 1/N of its cost.
 const CONFIRM_MARGIN_DIVISOR: u64 = 64;
 
 /// The choice for the values of a chunk. The next chunk tries it first.
@@ -93,12 +95,12 @@ pub(crate) struct ValueChoice {
     tier_transform: Option<Transform>,
     bin_choice: Option<BinChoice>,
     cost: f64,
-    /// Whether it was compared with other choices for a second chunk.
+    /// Whether the choice was compared with the other candidates for a second chunk.
     is_confirmed: bool,
 }
 
 impl ValueChoice {
-    /// Returns this choice, to be compared with others again.
+    /// Returns this choice, marked to be compared with the other candidates again.
     pub(crate) fn unconfirmed(self) -> Self {
         Self { is_confirmed: false, ..self }
     }
@@ -108,10 +110,10 @@ impl ValueChoice {
 #[derive(Clone, Copy)]
 struct Limit<'a> {
     max_cost: u64,
-    /// If the estimates rank this choice first, nothing is encoded.
+    /// The choice for the previous chunk. If the estimates rank it first, nothing is encoded.
     previous: Option<&'a ValueChoice>,
-    /// Candidates whose estimate exceeds the best cost so far by more than 1/N are skipped; `None`
-    /// to try all.
+    /// Candidates whose estimate exceeds the best cost so far by more than 1/N are skipped. If
+    /// `None`, all candidates are tried.
     skip_margin_divisor: Option<u64>,
 }
 
@@ -129,7 +131,7 @@ pub(crate) struct ChunkEncoder {
     best: Vec<u8>,
     /// The ends of blocks; a single entry if the values are one block.
     ends: Vec<u32>,
-    /// Memory to decode each part again and compare; `None` if parts are not checked.
+    /// Memory for decoding and comparing each part; `None` if parts are not checked.
     check: Option<Check>,
 }
 
@@ -140,7 +142,8 @@ struct Check {
 }
 
 impl ChunkEncoder {
-    /// Creates an encoder. If `check`, it decodes each part again and compares it with its input.
+    /// Creates an encoder. If `check`, the encoder decodes each part and compares it with its
+    /// input.
     pub(crate) fn new(profile: Profile, block_bytes: Option<usize>, check: bool, search: Search) -> Self {
         Self {
             profile,
@@ -159,7 +162,7 @@ impl ChunkEncoder {
     }
 
     /// Encodes a chunk of a column with this layout and Zstandard dictionary. First tries `choice`,
-    /// which was made for the previous chunk, and sets it to the choice made for this one.
+    /// which was made for the previous chunk, and then sets it to the choice for this chunk.
     pub(crate) fn encode(
         &mut self,
         layout: &Layout,
@@ -237,8 +240,8 @@ impl ChunkEncoder {
         block_ends(layout, &content, block_bytes, ends)
     }
 
-    /// Encodes validity or a shape and appends it to `body`. Opening a chunk decodes it whole, so
-    /// blocks are as long as possible, and bins are not tried because they decode slowly.
+    /// Encodes validity or a shape and appends it to `body`. Opening a chunk decodes the whole
+    /// part, so blocks are as long as possible, and bins are not tried because they decode slowly.
     fn side(&mut self, element_bytes: usize, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
         let count = raw.len() / element_bytes; // at least 1
         let ends = match self.profile {
@@ -278,7 +281,7 @@ impl ChunkEncoder {
                 }
                 encoding
             }
-            // directly to the body, because a sample may have gigabytes
+            // directly to the body, because a sample can have gigabytes
             None if self.append_raw_blocks(part, body)? => RAW_IN_BLOCKS,
             None => {
                 body.extend_from_slice(part.raw);
@@ -289,8 +292,8 @@ impl ChunkEncoder {
         Ok(Part { stored_bytes, raw_bytes, encoding: encoding.field() })
     }
 
-    /// Appends the part in raw blocks to `body`. Returns `false` and appends nothing if the part is
-    /// one block.
+    /// Appends the part to `body` as raw blocks. If the part is one block, appends nothing and
+    /// returns `false`.
     fn append_raw_blocks(&mut self, part: RawPart<'_>, body: &mut Vec<u8>) -> Result<bool> {
         let RawPart { geometry, raw } = part;
         if !geometry.is_in_blocks() {
@@ -306,7 +309,8 @@ impl ChunkEncoder {
         Ok(appended)
     }
 
-    /// Chooses an encoding for a part and returns it with the stored bytes, which are not checked.
+    /// Chooses an encoding for a part, and returns it with the stored bytes. Does not check the
+    /// stored bytes by decoding them.
     pub(crate) fn encode_standalone<'a>(
         &'a mut self,
         part: RawPart<'a>,
@@ -324,7 +328,8 @@ impl ChunkEncoder {
         if in_blocks? { Ok((RAW_IN_BLOCKS, &self.best)) } else { Ok((RAW, part.raw)) }
     }
 
-    /// Chooses an encoding for a part and leaves the stored bytes in `self.best`; `None` for raw.
+    /// Chooses an encoding for a part and leaves the stored bytes in `self.best`. Returns `None` if
+    /// the part should be stored raw.
     fn choose(
         &mut self,
         part: RawPart<'_>,
@@ -356,24 +361,26 @@ impl ChunkEncoder {
         *choice = None;
         let Some(found) = self.best_choice(part, is_string, Limit::NONE)? else { return Ok(None) };
         let encoding = encoding_for(&found);
-        // not for text: a Zstandard dictionary may be added before the next chunk
+        // not for text: a Zstandard dictionary can be added before the next chunk
         let is_reusable = !self.is_short(geometry) && !is_string && !self.scratch.search.is_exhaustive;
         *choice = Some(found).filter(|_| is_reusable);
         encoding
     }
 
-    /// Returns whether `self.best` has blocks so short that readers fetch them in one request.
+    /// Returns whether `self.best` has blocks, and these are so small that readers fetch all of
+    /// them in one request.
     fn is_short(&self, geometry: &Geometry<'_>) -> bool {
         geometry.is_in_blocks() && self.best.len() < MIN_BLOCKED_BYTES
     }
 
-    /// Returns whether to try all values as one block. Not for scalars such as ids, which are
-    /// looked up one at a time, except with the profile in which only size counts.
+    /// Returns whether to try all values as one block. Scalars such as ids are looked up one at a
+    /// time, so a single block is not tried for them, except with the profile for which only size
+    /// counts.
     fn may_be_whole(&self, geometry: &Geometry<'_>) -> bool {
         self.profile == Profile::Small || geometry.restart != SCALAR_RESTART
     }
 
-    /// Encodes a part to `self.best` with an earlier choice. Returns whether that is possible and
+    /// Encodes a part to `self.best` with an earlier choice. Returns whether this is possible and
     /// saves enough.
     fn encode_with_choice(&mut self, choice: &ValueChoice, part: RawPart<'_>) -> Result<bool> {
         let RawPart { geometry, raw } = part;
@@ -387,8 +394,9 @@ impl ChunkEncoder {
         Ok(is_encoded && saves_enough(stored.len(), raw.len()) && !self.is_short(geometry))
     }
 
-    /// Finds the cheapest encoding of a part within the limit, in blocks or as one block, and
-    /// leaves the stored bytes in `self.best`. If there is none, `self.best` is unchanged.
+    /// Finds the cheapest encoding of a part within the limit, with several blocks or as one block,
+    /// and leaves the stored bytes in `self.best`. If no encoding is within the limit, `self.best`
+    /// is unchanged.
     fn best_choice(&mut self, part: RawPart<'_>, is_string: bool, limit: Limit<'_>) -> Result<Option<ValueChoice>> {
         let RawPart { geometry, raw } = part;
         let found = self.cheapest(part, self.profile.candidates(is_string, geometry.is_in_blocks()), limit)?;
@@ -412,7 +420,7 @@ impl ChunkEncoder {
     }
 
     /// Finds the cheapest candidate within the limit and leaves the stored bytes in `self.best`. If
-    /// there is none, `self.best` is unchanged.
+    /// no candidate is within the limit, `self.best` is unchanged.
     fn cheapest(&mut self, part: RawPart<'_>, candidates: Candidates, limit: Limit<'_>) -> Result<Option<ValueChoice>> {
         let RawPart { geometry, raw } = part;
         if raw.is_empty() || candidates.is_empty() {
@@ -438,7 +446,7 @@ impl ChunkEncoder {
         }
         estimates.sort_by_key(|(estimate, _)| *estimate);
         let tier_transform = scratch.tier_transform;
-        // whether the previous choice would be tried first again, which confirms it
+        // whether the previous choice would be tried first again; if so, it is confirmed
         let is_reusable = |previous: &ValueChoice| {
             let is_first =
                 estimates.first().is_some_and(|(_, first)| first.encoder.id() == previous.candidate.encoder.id());
@@ -507,7 +515,7 @@ impl ChunkEncoder {
             Err(error) => return Err(error),
         };
         let message = format!(
-            "a chunk that was encoded as {} does not decode to its values, and was not written ({reason})",
+            "a chunk encoded as {} does not decode to the original values, so it was not written ({reason})",
             encoding.name()
         );
         Err(Error::internal(message))
@@ -519,7 +527,7 @@ pub(crate) fn saves_enough(stored_bytes: usize, raw_bytes: usize) -> bool {
     stored_bytes < raw_bytes - raw_bytes / 20
 }
 
-/// Pads `body` to a multiple of 64, where the next part begins.
+/// Pads `body` to a multiple of 64 bytes, where the next part begins.
 fn pad(body: &mut Vec<u8>) {
     body.resize(body.len().next_multiple_of(HEADER_BYTES), 0);
 }
@@ -528,7 +536,7 @@ fn field(length: usize) -> Result<u32> {
     let limit = limits::CHUNK_BYTES;
     let field = u32::try_from(length).ok().filter(|&bytes| bytes <= limit);
     field.ok_or_else(|| {
-        let message = format!("a chunk would take {length} bytes; the format allows {limit}; split the sample");
+        let message = format!("a chunk would take {length} bytes, but the format allows {limit}; split the sample");
         Error::over_limit(message)
     })
 }

@@ -1,10 +1,10 @@
-//! Explains the values of a chunk: their sections, their size in every other encoding, and what
+//! Explains the values of a chunk: their sections, their size with every other encoding, and what
 //! each profile would choose and why.
 //!
-//! Explaining encodes the values again, as writers do; reading never depends on it. A profile
-//! reproduces the bytes of the file only if it writes the same blocks, and a writer's options may
-//! have set other blocks. A profile that does not reproduce the file is therefore tried with the
-//! blocks of the file, too.
+//! Explaining encodes the values again, as writers do. Reading never depends on it. A profile
+//! reproduces the bytes of the file only if it divides the values into the same blocks, but the
+//! options of a writer can set another block size. If a profile does not reproduce the file, it is
+//! therefore tried again with the blocks of the file.
 
 use super::decoder::{ChunkDecoder, StoredChunk};
 use super::encoder::{ChunkEncoder, saves_enough};
@@ -28,12 +28,12 @@ use std::sync::Arc;
 pub struct Trial {
     /// The name of the encoding.
     pub encoding: String,
-    /// The profiles that try this encoding, with settings that give this length. Empty if none does
-    /// for columns of this type.
+    /// The profiles that try this encoding with settings that give this stored size. Empty if no
+    /// profile tries it for columns of this type.
     pub profiles: Vec<Profile>,
-    /// The length of the values in bytes; `None` if the encoding cannot express them.
+    /// The stored size of the values in bytes; `None` if the encoding cannot express them.
     pub stored_bytes: Option<u64>,
-    /// Whether the file has exactly these bytes, with the settings of one of these profiles.
+    /// Whether the result is exactly what the file contains.
     pub in_file: bool,
 }
 
@@ -45,23 +45,24 @@ pub struct Choice {
     pub profile: Profile,
     /// The name of the encoding.
     pub encoding: String,
-    /// The length of the values in bytes.
+    /// The stored size of the values in bytes.
     pub stored_bytes: u64,
     /// The reason, in words.
     pub reason: String,
-    /// Whether the file has exactly these bytes. A writer may reuse the choice of the previous
-    /// chunk, so only the first chunk of a column is certain to have them.
+    /// Whether the result is exactly what the file contains. A writer can reuse the choice of the
+    /// previous chunk, so this is certain only for the first chunk of a column, and only with the
+    /// writer's profile.
     pub in_file: bool,
 }
 
-/// The values of a chunk: stored and decoded.
+/// The values of a chunk, stored and decoded.
 pub(crate) struct Values<'a> {
     geometry: Geometry<'a>,
     /// The ends of the blocks that each profile writes; at most one if it writes a single block.
     ends: Vec<(Profile, Vec<u32>)>,
-    /// The ends of the blocks in the file; a single one if the values are one block.
+    /// The ends of the blocks in the file; a single end if the values are one block.
     file_ends: Vec<u32>,
-    /// The end of the values as one block.
+    /// The end of the only block if the values are one block.
     whole_end: [u32; 1],
     /// The bytes of the body before the values.
     before: &'a [u8],
@@ -87,7 +88,7 @@ impl<'a> Values<'a> {
         let body = body.start();
         let start = length.and_then(|length| body.len().checked_sub(length)); // values come last
         let stored = start.and_then(|start| body.split_at_checked(start));
-        let (before, stored) = stored.ok_or_else(|| Error::corrupt("R-4.4", "the values reach outside the chunk"))?;
+        let (before, stored) = stored.ok_or_else(|| Error::corrupt("R-4.4", "the values extend beyond the chunk"))?;
         let encoding = encoding(part.encoding)?;
         let table = if raw.is_empty() { None } else { encoding.table(stored) };
         let zstd_dictionary =
@@ -116,7 +117,7 @@ impl<'a> Values<'a> {
         if file_ends.len() <= 1 {
             file_ends = whole_end.to_vec();
         } else if ends.iter().all(|(_, profile_ends)| *profile_ends != file_ends) {
-            // no profile chooses these: the writer's options did
+            // no profile chooses these ends, so the writer's options set them
             let others = ends.iter_mut().filter(|(profile, _)| size_of(*profile).is_some());
             others.for_each(|(_, profile_ends)| profile_ends.clone_from(&file_ends));
         }
@@ -136,9 +137,9 @@ impl<'a> Values<'a> {
         Ok(values)
     }
 
-    /// Finds the profiles that reproduce the file only with the file's own blocks, or with one
-    /// block if the file has one. For these, the writer's options set the blocks, or an earlier
-    /// release wrote the file.
+    /// Finds the profiles that reproduce the file only with its own blocks, or with one block if
+    /// the file has one, and sets their block ends accordingly. In these cases, the writer's
+    /// options set the blocks, or an earlier release wrote the file.
     fn find_blocks(&mut self) -> Result<()> {
         for profile in available_profiles().filter(|profile| profile.block_bytes().is_some()) {
             let profile_ends = self.ends(profile).to_vec();
@@ -173,7 +174,7 @@ impl<'a> Values<'a> {
         self.geometry.in_blocks(if in_blocks { self.ends(profile) } else { &self.whole_end })
     }
 
-    /// Returns the number of elements; for text and bytes, the number of bytes.
+    /// Returns the number of elements or, for text and bytes, the number of bytes.
     pub(crate) fn element_count(&self) -> usize {
         self.raw.len().checked_div(self.geometry.element_bytes).unwrap_or(0)
     }
@@ -187,8 +188,8 @@ impl<'a> Values<'a> {
         self.encoding.field() == encoding.field() && self.stored == stored
     }
 
-    /// Encodes the values with each encoding, and with the settings of each profile where these
-    /// matter. Returns the smallest result first.
+    /// Encodes the values with each encoding and, where the settings of the profile matter, once
+    /// for each profile. Returns the smallest result first.
     pub(crate) fn trials(&self) -> Result<Vec<Trial>> {
         let mut trials = Vec::new();
         let mut stored = Vec::new();
@@ -227,9 +228,9 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Returns the encoders of all profiles, with encoders for columns of other types last. A
-    /// profile with blocks also tries a single block, which short chunks have. Returns nothing for
-    /// empty values.
+    /// Returns the encoders of all profiles. Encoders that are only used for columns of other types
+    /// come last. A profile with several blocks also tries a single block, because it writes short
+    /// chunks as one block. Returns nothing if there are no values.
     fn attempts(&self) -> impl Iterator<Item = Attempt> {
         let of = |is_for_type: bool| {
             let is_string = self.is_string == is_for_type;
@@ -268,7 +269,7 @@ impl<'a> Values<'a> {
     pub(crate) fn regret(&self, profile: Profile) -> Result<f64> {
         let cost = |search| {
             let (encoding, stored, _) = self.encode_as(profile, search)?;
-            // need not be exact: the result is rounded anyway
+            // the cast need not be exact, because the result is rounded anyway
             Ok(profile.weight(encoding.name()).saturating_mul(u64_of(stored.len())).max(1) as f64)
         };
         Ok(cost(Search::new())? / cost(Search::new().exhaustive())? - 1.0)
@@ -298,7 +299,7 @@ impl<'a> Values<'a> {
         let in_blocks = self.in_blocks(profile);
         let has_one_form = self.is_string || chosen.is_constant();
         if in_blocks && !chosen.is_in_blocks() && chosen.field() != RAW.field() && !has_one_form {
-            return "blocks take 5 % more".to_owned();
+            return "several blocks would take over 5 % more".to_owned();
         }
         let is_tried = |name: &str| {
             let matches_form = (base_name(name) != name) == in_blocks || self.is_string || name == Constant::NAME;
@@ -310,7 +311,7 @@ impl<'a> Values<'a> {
             return "no encoding of the profile can express the values".to_owned();
         };
         if !usize::try_from(min_bytes).is_ok_and(|min_bytes| saves_enough(min_bytes, self.raw.len())) {
-            return format!("no encoding saves 5 %, so the values stay raw; the smallest is {name}");
+            return format!("no encoding saves 5 %, so the values are stored raw; the smallest is {name}");
         }
         if u64_of(stored.len()) <= min_bytes {
             return "the smallest encoding of the profile".to_owned();
@@ -326,10 +327,10 @@ impl<'a> Values<'a> {
     }
 }
 
-/// An encoding that a profile tries.
+/// An encoder that a profile tries.
 struct Attempt {
     profile: Profile,
-    /// Whether the profile tries it for columns of this type.
+    /// Whether the profile tries the encoder for columns of this type.
     is_for_type: bool,
     encoder: &'static dyn Encoder,
     in_blocks: bool,
@@ -346,7 +347,7 @@ fn weight(candidates: &[WeightedEncoder], name: &str) -> u64 {
     found.map_or(100, |candidate| candidate.weight)
 }
 
-/// Adds a trial. If another trial has the same encoding and length, adds only the profile.
+/// Adds a trial. If another trial has the same encoding and size, adds only the profile to it.
 fn add(trials: &mut Vec<Trial>, trial: Trial) {
     let same = |other: &&mut Trial| (&other.encoding, other.stored_bytes) == (&trial.encoding, trial.stored_bytes);
     match trials.iter_mut().find(same) {

@@ -2,7 +2,7 @@
 //!
 //! `encoder.rs` chooses an encoding for each part and lays out the body. `decoder.rs` finds the
 //! parts in a body and decodes them. `damaged.rs` recovers the intact samples of a damaged chunk.
-//! `explain.rs` repeats the choice of an encoder and reports it to users.
+//! `explain.rs` repeats the choice of an encoder and explains it to users.
 
 mod damaged;
 mod decoder;

@@ -1,4 +1,6 @@
-//! Blocks of bins, made by the encoder that kernel tests use.
+//! Tests how blocks of bins decode, which options and mappings writers find, and the table cache.
+//!
+//! The blocks to decode are made by the encoder that the kernel tests also use.
 
 use super::float_type;
 use crate::codec::{
@@ -20,7 +22,7 @@ use tensilo_testing::Pattern;
 
 const BINS: BinBlocks = BinBlocks { for_size: true };
 
-/// A block, its tables, and its coded integers.
+/// A block with its tables and its coded integers.
 struct BinBlock {
     width: Width,
     tables: Vec<u8>,
@@ -71,7 +73,7 @@ fn block(width: Width, transform: Transform, low_bytes: usize, count: usize) -> 
 }
 
 impl BinBlock {
-    /// Decodes some elements, with tables that may be cached.
+    /// Decodes a range of elements. Takes the tables from the cache if they are there.
     fn decode(&self, range: std::ops::Range<usize>, scratch: &mut DecodeScratch) -> Vec<u8> {
         let w = self.width.bytes();
         let spec = PartSpec::new(w, self.coded.len());
@@ -121,7 +123,7 @@ fn elements_of_a_range_are_those_of_the_block() {
     }
 }
 
-/// Patterns that suit an option or a mapping are encoded with it.
+/// A pattern that suits an option or a mapping is encoded with it.
 #[test]
 fn options_and_mappings_are_found() {
     for (pattern, element_bytes, float, mapping) in [
@@ -150,13 +152,13 @@ fn options_and_mappings_are_found() {
         let raw = pattern.elements(element_bytes, 32768, 7);
         let (mut stored, mut scratch) = (Vec::new(), EncodeScratch::default());
         assert!(Blocked(BINS).encode(RawPart { geometry: &geometry, raw: &raw }, &mut stored, &mut scratch).unwrap());
-        // after the header of the block index, byte 23 of the tables
+        // byte 23 of the tables, which follow the header of the block index
         assert_eq!(stored[BLOCK_INDEX_HEADER_BYTES + 23], mapping, "{pattern:?} of {element_bytes} bytes");
         assert!(stored.len() < raw.len() * 4 / 5, "{pattern:?}: {} bytes", stored.len());
     }
 }
 
-/// Refused tables are not mistaken for cached ones.
+/// Invalid tables are refused even if valid tables are in the cache.
 #[test]
 fn cached_tables_match_their_bytes() {
     let good = block(Width::W2, Transform::None, 0, 10).tables;

@@ -1,11 +1,11 @@
 //! Tests how encodings are chosen: samples, predictions, estimates and the minimum saving. Also
-//! tests that a chosen encoding is checked.
+//! tests that the output of a chosen encoding is checked.
 
 use super::{EXPONENTS, RESIDUALS};
 use crate::codec::{
     RAW,
     blocked::{Block, BlockCodec, Blocked, Encoder, Encoding},
-    choice::{Sample, SampledPart, Search, best_tier_transform, predictions},
+    choice::{PartSample, SampledPart, Search, best_tier_transform, predictions},
     chunk::{ChunkEncoder, saves_enough},
     part::{Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
@@ -24,16 +24,16 @@ fn geometry(float: bool, restart: u32, strides: [u32; 2]) -> Geometry<'static> {
     Geometry { element_bytes: 2, float, float_type: None, restart, strides, blocks: &[] }
 }
 
-/// `count` elements of two bytes.
+/// Returns `count` elements of two bytes.
 fn elements(count: usize, element: impl Fn(u64) -> u64) -> Vec<u8> {
     (0..count as u64).flat_map(|i| (element(i) as u16).to_le_bytes()).collect()
 }
 
 fn part<'a>(geometry: &'a Geometry<'a>, raw: &'a [u8]) -> SampledPart<'a> {
-    SampledPart::new(RawPart { geometry, raw }, Sample::default())
+    SampledPart::new(RawPart { geometry, raw }, PartSample::default())
 }
 
-/// The sampled elements of a part of `count` elements in blocks of `block` elements.
+/// Returns the sampled elements of a part that has `count` elements in blocks of `block` elements.
 fn sampled_elements(count: usize, block: usize) -> Vec<usize> {
     let ends: Vec<u32> = (1..=count.div_ceil(block)).map(|i| (i * block).min(count) as u32).collect();
     let raw = elements(count, |i| i);
@@ -45,14 +45,14 @@ fn sampled_elements(count: usize, block: usize) -> Vec<usize> {
 #[test]
 fn samples_are_whole_blocks_evenly_spaced() {
     assert!(sampled_elements(100, 100).into_iter().eq(0..100), "the only block");
-    assert!(sampled_elements(150, 100).into_iter().eq(0..150), "both");
+    assert!(sampled_elements(150, 100).into_iter().eq(0..150), "both blocks");
     assert!(sampled_elements(800, 100).into_iter().eq((200..300).chain(600..700)), "two of eight");
     let of_many: Vec<usize> = sampled_elements(64_000, 100).into_iter().step_by(100).collect();
     assert_eq!(of_many, (0..16).map(|i| 2000 + 4000 * i).collect::<Vec<_>>(), "sixteen of 640");
-    // without blocks, ranges of whole samples
+    // a single block is sampled as ranges of whole samples
     let raw = elements(60_000, |i| i);
     let sample = part(&geometry(false, 1000, [0, 0]), &raw).sample.blocks;
-    assert_eq!(sample.bytes.len() / 2, *sample.ends.last().expect("two pieces") as usize);
+    assert_eq!(sample.bytes.len() / 2, *sample.ends.last().expect("two ranges") as usize);
     assert!(sample.ends.iter().all(|end| end % 1000 == 0), "{:?}", sample.ends);
 }
 
@@ -67,11 +67,11 @@ fn segments_are_rows_in_the_middle_of_blocks() {
         (segments.ends, first[0], first[first.len() - 1])
     };
     let ends = |length: u32| (1..=8).map(|i| i * length).collect::<Vec<u32>>();
-    assert_eq!(of([0, 0]), (ends(512), 3800, 59_800 + 511), "512 of each");
+    assert_eq!(of([0, 0]), (ends(512), 3800, 59_800 + 511), "512 elements of each block");
     assert_eq!(of([10, 50]), (ends(512), 3800, 59_800 + 511), "from the start of a sample");
     assert_eq!(of([300, 0]), (ends(600), 3900, 59_900 + 599), "two rows");
-    assert_eq!(of([5000, 300]), (ends(8000), 0, 63_999), "all, to have half of a second row");
-    assert_eq!(of([6000, 300]), (ends(600), 3900, 59_900 + 599), "but of rows that come twice");
+    assert_eq!(of([5000, 300]), (ends(8000), 0, 63_999), "the whole block, to have half of a second row");
+    assert_eq!(of([6000, 300]), (ends(600), 3900, 59_900 + 599), "rows of 6000 are too long");
 }
 
 #[test]
@@ -99,12 +99,12 @@ fn best(geometry: &Geometry<'_>, raw: &[u8]) -> (Transform, usize, usize) {
     let (transform, bytes) = best_tier_transform(Width::W2, &mut part(geometry, raw), &mut scratch);
     let mut stored = Vec::new();
     scratch.tier_transform = Some(transform);
-    assert!(RESIDUALS.encode(RawPart { geometry, raw }, &mut stored, &mut scratch).expect("it encodes"));
+    assert!(RESIDUALS.encode(RawPart { geometry, raw }, &mut stored, &mut scratch).expect("it can encode"));
     (transform, bytes, stored.len())
 }
 
-/// Rows of 128 random elements, each row like the one above: only the first row of a sample costs
-/// anything.
+/// Rows of 128 random elements. Each row equals the row above it, so only the first row of a sample
+/// takes space.
 #[test]
 fn the_first_row_of_a_sample_counts_as_often_as_there_is_one() {
     let raw = elements(16_384 * 4, |i| mix(i / 16_384, i % 128));
@@ -116,7 +116,8 @@ fn the_first_row_of_a_sample_counts_as_often_as_there_is_one() {
     }
 }
 
-/// Random in some blocks and zero in others: an estimate from other blocks gives other numbers.
+/// The elements are random in some blocks and zero in the others, so an estimate changes if it
+/// depends on a block that is not sampled.
 #[test]
 fn estimates_look_at_the_sample_and_nothing_else() {
     const COUNT: usize = 40_000;
@@ -132,7 +133,7 @@ fn estimates_look_at_the_sample_and_nothing_else() {
                 let element = |i: u64| if is_random(is_sampled(i)) { mix(1, i % 4000) } else { 0 };
                 let bytes = |i| element(i).to_le_bytes().into_iter().take(element_bytes);
                 let raw: Vec<u8> = (0..COUNT as u64).flat_map(bytes).collect();
-                encoder.estimate(&mut part(&geometry, &raw), &mut EncodeScratch::default()).expect("they estimate")
+                encoder.estimate(&mut part(&geometry, &raw), &mut EncodeScratch::default()).expect("an estimate")
             };
             let name = encoder.name();
             let (random, zero) = (estimate(&|_| true), estimate(&|_| false));
@@ -167,7 +168,7 @@ fn raw_bytes_are_copied() {
     assert!(decode(&[1, 2, 3]).expect_err("too short").contains("R-5.3"));
 }
 
-/// A codec that loses the values.
+/// A codec that loses the values: it decodes zeros.
 struct Faulty;
 
 impl BlockCodec for Faulty {
@@ -193,7 +194,7 @@ fn a_checking_writer_notices_an_encoder_that_loses_values() {
             .compare(Encoding::new(&Blocked(Faulty), false), RawPart { geometry: &Geometry::of_numbers(1), raw })
     };
     assert!(compare(true, &[0, 0]).is_ok() && compare(false, &[0, 1]).is_ok());
-    let error = compare(true, &[0, 1]).expect_err("other values");
+    let error = compare(true, &[0, 1]).expect_err("the values differ");
     assert_eq!((error.kind(), error.rule()), (ErrorKind::Internal, None));
     let error = error.to_string();
     assert!(error.contains("faulty") && error.contains("the values differ") && error.contains("report"), "{error}");

@@ -1,16 +1,16 @@
 //! Tests each encoder individually, on data that is hard to encode.
 //!
-//! What an encoder writes decodes to exactly the same bits. Other bytes give an error or some
-//! values, and the result does not depend on earlier contents of memory.
+//! The output of an encoder must decode to exactly the same bits. All other bytes must give an
+//! error or some values, and the result must not depend on the previous contents of memory.
 //!
-//! A [`Case`] is a part of any kind and the encoder that it is tried with, [`Damage`] a change of
-//! stored bytes, and [`Memory`] what a thread reuses from part to part.
+//! A [`Case`] is a part of any kind, with the encoder that is tried on it. [`Damage`] is a change
+//! to stored bytes. [`Memory`] has the buffers that a thread reuses from part to part.
 
 use crate::codec::{
     all_encodings,
     bins::BinBlocks,
     blocked::{Blocked, Constant, Encoder, Encoding, RawBlocks, StoredPart},
-    choice::{Sample, SampledPart},
+    choice::{PartSample, SampledPart},
     encoding_of,
     part::{Body, FloatType, Geometry, PartSpec, RawPart},
     scratch::{DecodeScratch, EncodeScratch},
@@ -28,7 +28,7 @@ mod bins;
 mod choosing;
 mod refusals;
 
-/// Returns a configuration with `cases` cases, or the number in PROPTEST_CASES.
+/// Returns a configuration with `cases` cases, or with the number in PROPTEST_CASES if that is set.
 fn config(cases: u32) -> ProptestConfig {
     let requested = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     ProptestConfig {
@@ -38,7 +38,7 @@ fn config(cases: u32) -> ProptestConfig {
     }
 }
 
-/// Memory of a thread that has encoded and decoded other data.
+/// The memory of a thread that encodes and decodes parts.
 #[derive(Default)]
 struct Memory {
     encode: EncodeScratch,
@@ -50,7 +50,7 @@ impl Memory {
     fn after(case: &Case) -> Self {
         let mut memory = Self::default();
         if let Some(stored) = memory.encode(case) {
-            memory.decode(case.encoding(), case.spec(), &stored, 0).expect("what was encoded");
+            memory.decode(case.encoding(), case.spec(), &stored, 0).expect("the output of an encoder decodes");
         }
         memory
     }
@@ -61,23 +61,22 @@ impl Memory {
         let expressed = case
             .encoder
             .encode(RawPart { geometry: &geometry, raw: &case.raw() }, &mut self.stored, &mut self.encode)
-            .expect("nothing fails but memory");
+            .expect("only an allocation can fail");
         expressed.then(|| self.stored.clone())
     }
 
-    /// Decodes all elements to memory full of `fill`, unless they are refused first. Returns the
-    /// reason on failure.
+    /// Decodes all elements to memory filled with `fill`. On failure, returns the reason.
     fn decode(&mut self, encoding: Encoding, spec: PartSpec<'_>, stored: &[u8], fill: u8) -> Result<Vec<u8>, String> {
         let mut out = vec![fill; spec.raw_bytes];
         let result = parsed(encoding, spec, stored).and_then(|part| {
             part.check()?;
             part.decode(&(0..spec.raw_bytes / spec.element_bytes), &mut out, &mut self.decode)
         });
-        assert!(result.as_ref().is_ok_and(|is_done| *is_done) || result.is_err(), "all are decoded");
+        assert!(result.as_ref().is_ok_and(|is_done| *is_done) || result.is_err(), "all elements are decoded");
         result.map(|_| out).map_err(|error| error.to_string())
     }
 
-    /// Decodes only some elements, if the encoding can do that; nothing is checked before.
+    /// Decodes only some elements, if the encoding can do that. The part is not checked first.
     fn decode_range(
         &mut self,
         encoding: Encoding,
@@ -96,7 +95,7 @@ fn parsed<'a>(encoding: Encoding, spec: PartSpec<'a>, stored: &'a [u8]) -> crate
     encoding.parse(spec, Body::whole(stored), &(0..stored.len()))
 }
 
-/// Makes a range of elements, which is not empty, from two random numbers.
+/// Makes a non-empty range of elements from two random numbers.
 fn range_of((start, length): (usize, usize), count: usize) -> Range<usize> {
     let start = start % count;
     start..start + 1 + length % (count - start)
@@ -106,8 +105,8 @@ fn ranges() -> impl Strategy<Value = Vec<(usize, usize)>> {
     vec((any::<usize>(), prop_oneof![0..200_usize, any::<usize>()]), 1..8)
 }
 
-/// Decodes with fresh and with used memory, which must agree; then decodes ranges, which must agree
-/// with the whole.
+/// Decodes with fresh and with used memory, and checks that the results agree. Then decodes ranges,
+/// and checks that they agree with the whole part.
 fn decode_in_all_ways(
     encoding: Encoding,
     spec: PartSpec<'_>,
@@ -124,7 +123,7 @@ fn decode_in_all_ways(
         let partial = fresh.decode_range(encoding, spec, stored, &range, 0);
         assert_eq!(used.decode_range(encoding, spec, stored, &range, 0xA5), partial, "{}: {range:?}", encoding.name());
         if let Ok(whole) = &whole
-            && let Some(partial) = partial.expect("a range of what decodes")
+            && let Some(partial) = partial.expect("a range decodes if the whole part does")
         {
             assert_eq!(partial, whole[range.start * w..range.end * w], "{}: {range:?}", encoding.name());
         }
@@ -139,14 +138,14 @@ proptest! {
     fn what_is_encoded_is_decoded_to_the_bit(case in cases(many()), before in cases(many()), ranges in ranges()) {
         let mut used = Memory::after(&before);
         let stored = Memory::default().encode(&case);
-        prop_assert!(used.encode(&case) == stored, "with used memory, other bytes");
+        prop_assert!(used.encode(&case) == stored, "used memory changes the bytes");
         let Some(stored) = stored else {
-            // bins that were chosen for a sample need not fit the rest
-            prop_assert!([1, 6].contains(&case.encoder.id()), "the others can express anything");
+            // bins that were chosen for a sample need not fit the whole part
+            prop_assert!([1, 6].contains(&case.encoder.id()), "the other encodings can express anything");
             return Ok(());
         };
         let decoded = decode_in_all_ways(case.encoding(), case.spec(), &stored, &mut used, &ranges);
-        prop_assert!(decoded == Ok(case.raw()), "other data");
+        prop_assert!(decoded == Ok(case.raw()), "the decoded data differs");
     }
 
     #[test]
@@ -162,18 +161,17 @@ proptest! {
         damages.iter().for_each(|damage| damage.apply(&mut stored));
         let spec = case.spec();
         let spec = PartSpec { raw_bytes: spec.raw_bytes + grown * spec.element_bytes, ..spec };
-        // a chunk may also name a different encoding from the one of its bytes
+        // a damaged chunk can also state an encoding that its bytes do not have
         for encoding in all_encodings() {
             let _ = decode_in_all_ways(encoding, spec, &stored, &mut used, &ranges);
         }
-        // ranges are decoded without a check of the whole: to an error or to some values
+        // ranges are decoded without a check of the whole part, to an error or to some values
         for (encoding, &range) in all_encodings().flat_map(|encoding| ranges.iter().map(move |range| (encoding, range))) {
             let _ = used.decode_range(encoding, spec, &stored, &range_of(range, spec.raw_bytes / spec.element_bytes), 0);
         }
     }
 
-    /// For tiers, an estimate from all elements is the stored length, except for headers and
-    /// padding.
+    /// For tiers, an estimate from all elements is the stored length without headers and padding.
     #[test]
     fn estimates_are_near(case in cases(many()), before in cases(few())) {
         let raw = case.raw();
@@ -181,7 +179,7 @@ proptest! {
         let estimate = |memory: &mut Memory| {
             let one = [case.count as u32];
             let geometry = case.geometry.in_blocks(&one);
-            let mut part = SampledPart::new(RawPart { geometry: &geometry, raw: &raw }, Sample::default());
+            let mut part = SampledPart::new(RawPart { geometry: &geometry, raw: &raw }, PartSample::default());
             case.encoder.estimate(&mut part, &mut memory.encode)
         };
         let estimated = estimate(&mut used);
@@ -192,29 +190,31 @@ proptest! {
             return Ok(());
         };
         if id == 3 {
-            // a frame may be 12 bytes longer than its content, and is scaled to the whole part
+            // a frame can be 12 bytes longer than its content, and the size is scaled to the whole
+            // part
             prop_assert!(estimated <= raw.len() + 12 * (1 + case.count));
             return Ok(());
         }
         if id == 7 {
-            // estimated by the quickest level, which may leave much more than the strongest
+            // the fastest level makes the estimate, and can store much more than the strongest
             prop_assert!(estimated <= raw.len());
             return Ok(());
         }
         if estimated == usize::MAX {
-            prop_assert!([4, 5, 6].contains(&id) && case.count > 65_535, "a block is short");
+            prop_assert!([4, 5, 6].contains(&id) && case.count > 65_535, "the length of a block is limited");
             return Ok(());
         }
-        // the tables, one bit for each tier, and a literal
+        // the tables and, for each element, one bit for each tier and a literal
         prop_assert!(estimated <= TIER_TABLE_BYTES + raw.len() + (case.count * 10).div_ceil(8) + 1);
         if [4, 5].contains(&id) && case.blocks().len() == 1 && case.count <= 4096 {
-            let stored = used.encode(&case).expect("tiers express anything").len();
+            let stored = used.encode(&case).expect("tiers can express anything").len();
             let around = 8 + 3 * 7 + 3 + 3 + 4 + 1;
             prop_assert!(estimated <= stored && stored <= estimated + around + 1, "{estimated}, stored {stored}");
         }
     }
 
-    /// A few bytes that claim to decode to a huge part are refused before memory is allocated.
+    /// A few bytes that claim to decode to a huge part are refused before memory is allocated for
+    /// the part.
     #[test]
     fn more_than_stored_bytes_can_hold_is_refused(case in cases(100..=300_usize), more in 1..=1_usize << 28) {
         let case = Case { pattern: Pattern::RandomBits, ..case };
@@ -222,15 +222,16 @@ proptest! {
         let spec = case.spec();
         let spec = PartSpec { raw_bytes: spec.raw_bytes + more * spec.element_bytes, ..spec };
         if parsed(case.encoding(), spec, &stored).and_then(|part| part.check()).is_ok() {
-            // the number of elements is not stored, but limited in a block of tiers or bins
+            // a block of tiers or bins does not store the number of its elements, but the format
+            // limits that number
             prop_assert!([4, 5, 6].contains(&case.encoder.id()));
             prop_assert!(spec.raw_bytes <= 65_535 * spec.element_bytes);
         }
     }
 }
 
-/// Parts so large that Zstandard uses all of its match finders, one after another in the same
-/// memory.
+/// The parts are so large that Zstandard uses all of its match finders. They are encoded one after
+/// another in the same memory.
 #[test]
 fn what_was_written_before_makes_no_difference() {
     let mut used = Memory::default();
@@ -250,8 +251,8 @@ fn what_was_written_before_makes_no_difference() {
     }
 }
 
-/// The extra bits of a group of 64 are not in the order of elements: a range that ended within a
-/// group once had wrong extra bits.
+/// The extra bits of a group of 64 are not in the order of the elements. A bug once gave wrong
+/// extra bits to ranges that ended within a group.
 #[test]
 fn every_range_of_a_few_groups_decodes_individually() {
     let geometry =
@@ -261,7 +262,7 @@ fn every_range_of_a_few_groups_decodes_individually() {
     for (encoder, pattern) in cases {
         let case = Case { encoder, geometry, pattern, count: 150, seed: 3 };
         let (raw, mut memory) = (case.raw(), Memory::default());
-        let stored = memory.encode(&case).expect("they can express it");
+        let stored = memory.encode(&case).expect("these encoders can express the values");
         for start in 0..case.count {
             for end in start + 1..=case.count {
                 let partial = memory.decode_range(case.encoding(), case.spec(), &stored, &(start..end), 0xA5);
@@ -271,8 +272,8 @@ fn every_range_of_a_few_groups_decodes_individually() {
     }
 }
 
-/// Prediction restarts only at the first element: elements after the first third of the block are
-/// decoded together with all others.
+/// Prediction restarts only at the first element, so an element after the first third of the block
+/// is not decoded individually, but together with all the others.
 #[test]
 fn a_range_far_from_its_restart_does_not_decode_individually() {
     let geometry =
@@ -281,15 +282,15 @@ fn a_range_far_from_its_restart_does_not_decode_individually() {
     let (raw, mut memory) = (case.raw(), Memory::default());
     let delta = Prediction { predictor: Predictor::Delta, restart: u32::MAX, stride: 1 };
     memory.encode.tier_transform = Some(Transform::Predict(delta));
-    let stored = memory.encode(&case).expect("tiers express anything");
+    let stored = memory.encode(&case).expect("tiers can express anything");
     for (start, partial) in [(0, true), (5, true), (1000, true), (1001, false), (2999, false)] {
         let found = memory.decode_range(case.encoding(), case.spec(), &stored, &(start..start + 1), 0xA5);
         assert_eq!(found, Ok(partial.then(|| raw[2 * start..2 * start + 2].to_vec())), "{start}");
     }
 }
 
-/// The same values give the same bytes, on all machines and in all releases that do not say
-/// otherwise. Zstandard is excluded, because its output depends on its version.
+/// The same values give the same bytes on all machines, and in all releases except where the
+/// changelog says otherwise. Zstandard is excluded, because its output depends on its version.
 #[test]
 fn tier_output_does_not_change() {
     let strides = [[0, 0], [3, 0], [128, 0], [12, 3]];
@@ -303,17 +304,17 @@ fn tier_output_does_not_change() {
                     Geometry { element_bytes, float: seed % 2 == 0, float_type: None, restart, strides, blocks: &[] };
                 let count = [5, 70, 1000, 4321][(seed / 2 + element_bytes as u64 / 2) as usize % 4];
                 let case = Case { encoder, geometry, pattern, count, seed };
-                crc.update(&memory.encode(&case).expect("tiers express anything"));
+                crc.update(&memory.encode(&case).expect("tiers can express anything"));
             }
         }
         crc.finalize()
     });
     let expected = [0x72e6_99a2, 0xad00_ecb7];
-    assert!(crcs == expected, "{crcs:#x?}: other bytes than before; if that is intended, say so in the changelog");
+    assert!(crcs == expected, "{crcs:#x?}: the bytes changed; if that is intended, say so in the changelog");
 }
 
-/// A tensor of a fixed shape decodes on its own, since prediction restarts with it; scalars decode
-/// in groups.
+/// A tensor of a fixed shape decodes individually, because prediction restarts at its start.
+/// Scalars decode in groups.
 #[test]
 fn prediction_restarts_with_each_tensor() {
     let geometry = |shape: Shape| Geometry::of_values(&ColumnSchema::tensor("x", DType::F32, shape).layout().unwrap());
@@ -345,7 +346,7 @@ static ENCODERS: [&dyn Encoder; 9] = [
 const EXPONENTS: &dyn Encoder = &Blocked(ExponentBlocks);
 const RESIDUALS: &dyn Encoder = &Blocked(ResidualBlocks);
 
-/// A part, and how it is encoded.
+/// A part, and the encoder for it.
 #[derive(Clone)]
 struct Case {
     pub encoder: &'static dyn Encoder,
@@ -367,7 +368,7 @@ impl Case {
         self.pattern.elements(self.geometry.element_bytes, self.count, self.seed)
     }
 
-    /// The ends of blocks of any length, or of one block.
+    /// Returns the ends of blocks of random lengths, or of one block.
     fn blocks(&self) -> Vec<u32> {
         let (count, mut random, mut ends) = (self.count as u32, Random(self.seed), vec![]);
         if self.seed.is_multiple_of(3) && count <= 65_535 {
@@ -381,9 +382,9 @@ impl Case {
         ends
     }
 
-    /// The encoding of the encoder's output.
+    /// Returns the encoding that the encoder writes.
     fn encoding(&self) -> Encoding {
-        encoding_of(self.encoder, self.blocks().len() > 1).expect("it is known")
+        encoding_of(self.encoder, self.blocks().len() > 1).expect("the encoding is registered")
     }
 
     fn spec(&self) -> PartSpec<'static> {
@@ -420,7 +421,7 @@ fn cases(count: impl Strategy<Value = usize>) -> impl Strategy<Value = Case> {
     )
 }
 
-/// The type of floats of this length.
+/// Returns the float type of elements of this size.
 fn float_type(element_bytes: usize) -> Option<FloatType> {
     let dtype = match element_bytes {
         2 => DType::Bf16,
@@ -435,14 +436,14 @@ fn few() -> impl Strategy<Value = usize> {
     1..=300_usize
 }
 
-/// Enough elements to exercise sampling, blocks and all match finders.
+/// Returns counts that are large enough to exercise sampling, blocks and all match finders.
 fn many() -> impl Strategy<Value = usize> {
     prop_oneof![24 => 1..=300_usize, 8 => 4_000..=6_000_usize, 1 => 69_900..=70_100_usize]
 }
 
 // ---- damage
 
-/// A change of stored bytes.
+/// A change to stored bytes.
 #[derive(Clone, Debug)]
 enum Damage {
     Byte(usize, u8),

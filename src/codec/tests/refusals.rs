@@ -1,5 +1,6 @@
-//! Encodings refuse bytes that could be decoded but break a rule. They refuse frames before memory
-//! is allocated for the length that the frames claim. Planes are packed as small as possible.
+//! Tests that encodings refuse bytes that could be decoded but break a rule, and that they refuse
+//! frames before they allocate memory for the length that a frame claims. Also tests that planes
+//! are packed in the smallest way.
 
 use super::{Case, EXPONENTS, RESIDUALS};
 use crate::ErrorKind;
@@ -32,19 +33,19 @@ fn a_constant_is_one_element_of_some() {
         let geometry = Geometry::of_numbers(2);
         Blocked(Constant)
             .encode(RawPart { geometry: &geometry, raw }, &mut Vec::new(), &mut EncodeScratch::default())
-            .expect("nothing fails")
+            .expect("encoding does not fail")
     };
     assert!(encode(&[1, 2]) && encode(&[1, 2, 1, 2]));
     assert!(!encode(&[1]) && !encode(&[1, 2, 1]) && !encode(&[1, 2, 1, 3]) && !encode(&[1, 2, 2, 2]));
 }
 
-/// With codes of two bits, a bit that both words of a group have must not cancel out.
+/// A padding bit that is set in both words of a group of 2-bit codes must not cancel out.
 #[test]
 fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     let mut ranks = [0; RANKS];
     ranks[0] = 7;
     let tables = [&Transform::None.to_bytes()[..], &[2, 1, 1], &ranks].concat();
-    let encoding = encoding_of(EXPONENTS, false).expect("it is known");
+    let encoding = encoding_of(EXPONENTS, false).expect("the encoding is registered");
     let decode = |planes: [u8; 2]| {
         let stored = [&tables[..], &[0; 8], &planes, &[0; 6]].concat();
         Memory::default().decode(encoding, PartSpec::new(1, 5), &stored, 0)
@@ -57,17 +58,17 @@ fn codes_that_fill_up_a_tier_are_zero_in_every_plane() {
     }
 }
 
-/// A surplus byte is refused anywhere, even before the extra bits.
+/// An additional byte is refused wherever it is inserted, even before the extra bits.
 #[test]
 fn a_block_of_residuals_has_no_byte_more() {
     let geometry = Geometry::of_numbers(2);
     let case = Case { encoder: RESIDUALS, geometry, pattern: Pattern::RandomLengths, count: 150, seed: 3 };
     let mut memory = Memory::default();
-    let stored = memory.encode(&case).expect("tiers express anything");
+    let stored = memory.encode(&case).expect("tiers can express anything");
     for at in 0..=stored.len() {
         let mut longer = stored.clone();
         longer.insert(at, 0);
-        assert!(memory.decode(case.encoding(), case.spec(), &longer, 0).is_err(), "a byte more at {at}");
+        assert!(memory.decode(case.encoding(), case.spec(), &longer, 0).is_err(), "an additional byte at {at}");
     }
 }
 
@@ -97,7 +98,7 @@ mod frames {
     };
     use tensilo_testing::mix;
 
-    /// Returns why a frame cannot decode to `raw_bytes`, if it cannot.
+    /// Returns the reason why a frame cannot decode to `raw_bytes` bytes; `None` if it can.
     fn refusal(frame: &[u8], raw_bytes: usize) -> Option<String> {
         let block = Block { tables: &(), spec: PartSpec::new(1, raw_bytes), stored: frame };
         let result = BitshuffleBlocks.check(&block);
@@ -107,8 +108,8 @@ mod frames {
         })
     }
 
-    /// Returns a single-segment frame that states a length and has one block, which repeats a byte
-    /// that many times.
+    /// Returns a single-segment frame that states a length and has one block. The block repeats one
+    /// byte, as often as the length and the maximum size of a block allow.
     fn frame_of(length: u32) -> Vec<u8> {
         let (descriptor, last_of_one_byte) = (0b1010_0000, 0b11);
         let block = length.min(128 << 10) << 3 | last_of_one_byte;
@@ -125,12 +126,12 @@ mod frames {
                 &mut frame,
                 &mut EncodeScratch::default(),
             )
-            .expect("a frame");
+            .expect("the encoder writes a frame");
         assert_eq!(refusal(&frame, 5), None);
         for length in [4, 6] {
             assert!(
                 refusal(&frame, length)
-                    .expect("another length")
+                    .expect("a wrong length is refused")
                     .contains(&format!("it states a length of 5, not {length}"))
             );
         }
@@ -141,7 +142,7 @@ mod frames {
         for length in [1, 1000, 128 << 10] {
             assert_eq!(refusal(&frame_of(length), length as usize), None);
         }
-        let refused = |length: u32| refusal(&frame_of(length), length as usize).expect("too much");
+        let refused = |length: u32| refusal(&frame_of(length), length as usize).expect("it is refused");
         assert!(refused(20 * (128 << 10)).contains("13 bytes cannot decode to"));
         assert!(refused((8 << 20) + 1).contains("a window of more than 8 MiB"));
     }
@@ -158,7 +159,7 @@ mod frames {
         assert_eq!(stated_window(&MAGIC), None);
     }
 
-    /// Returns the stored bytes of some elements as planes.
+    /// Encodes elements as planes and returns the stored size in bytes.
     fn packed(element: impl Fn(u64) -> u64) -> usize {
         let raw: Vec<u8> = (0..ELEMENTS).flat_map(|i| (element(i) as u16).to_le_bytes()).collect();
         let mut stored = Vec::new();
@@ -167,14 +168,14 @@ mod frames {
             &mut stored,
             &mut EncodeScratch::default(),
         );
-        assert!(encoded.expect("nothing fails but memory"));
+        assert!(encoded.expect("only an allocation can fail"));
         let spec = PartSpec::new(2, raw.len());
-        let encoding = encoding_of(&Blocked(PlaneBlocks), false).expect("it is known");
+        let encoding = encoding_of(&Blocked(PlaneBlocks), false).expect("the encoding is registered");
         assert_eq!(Memory::default().decode(encoding, spec, &stored, 0), Ok(raw));
         stored.len()
     }
 
-    /// Not a multiple of 8: the last three are outside bit planes.
+    /// Not a multiple of 8, so the last three elements are outside the bit planes.
     const ELEMENTS: u64 = 4099;
 
     #[test]
@@ -187,7 +188,8 @@ mod frames {
         assert!(repeated < 500, "{repeated}: bytes with matches");
         let words = packed(|i| mix(2, mix(1, i / 4) % 16 * 4 + i % 4) % 256);
         assert!(words < 1500, "{words}: bytes with short matches");
-        // four random bits above one that seldom changes: 4 bits as bit planes, 5 as bytes
+        // four random bits above a bit that seldom changes take about 4 bits as bit planes, and 5
+        // as bytes
         let bits = packed(|i| mix(1, i) % 16 * 2 + i / 64 % 2);
         assert!(bits < 2400, "{bits}: bits");
     }

@@ -1,16 +1,16 @@
-//! The encodings in tiers: *exponent-tiers* (chapter 5.8) and *residual-tiers* (5.9).
+//! The encodings that use tiers: *exponent-tiers* (chapter 5.8) and *residual-tiers* (5.9).
 //!
-//! The lower bits of most floats are noise; their exponents are not. *exponent-tiers* codes the top
-//! byte of each element in tiers, and stores the planes of the bytes below unchanged. Floats are
-//! rotated first, so that the top byte is the exponent. Nothing is predicted, so any element
-//! decodes on its own.
+//! The lower bits of most floats are noise, but their exponents are not. *exponent-tiers* codes the
+//! top byte of each element in tiers, and stores the planes of the lower bytes unchanged. Floats
+//! are rotated first, which moves the exponent to the top byte. Nothing is predicted, so any
+//! element decodes independently.
 //!
-//! *residual-tiers* predicts each element from the one before or from the row above. It codes the
-//! bit length of each zigzag residual in tiers, and stores the bits below the highest one, its
-//! *extra bits*, unchanged. There are few different lengths, and they are unevenly distributed;
-//! extra bits are noise. They are stored plane by plane for each group of 64. A range therefore
-//! needs whole groups, and the lengths of all elements before it, which determine where its extra
-//! bits begin.
+//! *residual-tiers* predicts each element from the previous one or from the row above. It codes the
+//! bit length of each zigzag residual in tiers. The bits below the highest one bit, the *extra
+//! bits*, are stored unchanged. Lengths have few different values and a skewed distribution,
+//! whereas extra bits are noise. The extra bits of each group of 64 elements are stored plane by
+//! plane, so decoding a range requires whole groups. It also requires the lengths of all elements
+//! before the range, because these determine where its extra bits begin.
 
 use super::stream::{
     TABLE_BYTES, TierBlock, TierPlan, TierScratch, TierStream, TierTables, describe_header, histogram, overrun,
@@ -65,7 +65,7 @@ impl<'a> StoredExponents<'a> {
         let mut out = out;
         let groups = range.start - range.start % GROUP..range.end;
         self.symbols.decode_range(&groups, scratch, |at, symbols| {
-            let skip = range.start.saturating_sub(at); // the first group may begin before the range
+            let skip = range.start.saturating_sub(at); // the first group can begin before the range
             let symbols = symbols.get(skip..).unwrap_or(&[]);
             let block = out.split_off_mut(..symbols.len() * self.width.bytes()).ok_or_else(overrun)?;
             self.join(at + skip, symbols, block);
@@ -80,7 +80,7 @@ impl<'a> StoredExponents<'a> {
         self.symbols.describe(description);
     }
 
-    /// Joins the symbols of the elements from `at` on with their low bytes.
+    /// Joins the symbols of the elements that begin at index `at` with their low bytes.
     fn join(&self, at: usize, symbols: &[u8], out: &mut [u8]) {
         let planes = self.low_bytes.chunks_exact(self.count.max(1));
         join(self.width, self.rotate, planes.map(|plane| plane.get(at..).unwrap_or(&[])), symbols, out);
@@ -128,8 +128,8 @@ impl BlockCodec for ExponentBlocks {
         StoredExponents::parse(block)?.decode_range(range, out, &mut scratch.tiers).map(|()| true)
     }
 
-    /// Prefetches the tiers, which are at the end of the block, and one plane of low bytes, since
-    /// most elements have only one.
+    /// Prefetches the tiers, which are at the end of the block. Also prefetches one plane of low
+    /// bytes, because most elements have only one.
     fn prefetch(&self, block: &Block<'_, TierTables>, range: &Range<usize>) {
         let PartSpec { raw_bytes, element_bytes, .. } = block.spec;
         let low_bytes = raw_bytes - raw_bytes / element_bytes.max(1);
@@ -154,7 +154,7 @@ impl BlockEncoder for ExponentBlocks {
         let EncodeScratch { symbols, low_bytes, search, .. } = scratch;
         split(width, part.geometry.float, &part.sample.blocks.bytes, symbols, low_bytes);
         let bits = TierPlan::new(&histogram(symbols), *search).bits;
-        // an estimate, so the cast may saturate
+        // an estimate, so the cast can saturate
         Some((TABLE_BYTES as f64 + (bits as f64 / 8.0 + low_bytes.len() as f64) * part.sample_scale()) as usize)
     }
 
@@ -180,7 +180,7 @@ impl BlockEncoder for ExponentBlocks {
     ) -> Result<()> {
         let EncodeScratch { symbols, low_bytes, header, tiers, .. } = scratch;
         let planes = low_bytes.chunks_exact(symbols.len().max(1));
-        // the planes of the whole part
+        // `low_bytes` has the planes of the whole part
         let planes = planes.map(|plane| plane.get(elements.clone()).unwrap_or(&[]));
         write_block(header, planes, symbols.get(elements.clone()).unwrap_or(&[]), stored, tiers)
     }
@@ -202,11 +202,11 @@ fn malformed(what: &str) -> Error {
 
 #[cold]
 fn beyond() -> Error {
-    Error::corrupt("R-5.9", "symbols of residual-tiers have more extra bits than the block")
+    Error::corrupt("R-5.9", "residual-tiers: the symbols need more extra bits than the block has")
 }
 
 impl<'a> StoredResiduals<'a> {
-    /// Parses a block. Returns the number of its elements as well.
+    /// Parses a block. Also returns the number of its elements.
     fn parse(block: &Block<'a, TierTables>) -> Result<(Self, usize)> {
         let (width, count) = block.spec.width_and_count()?;
         let stored = block.tables.split(count, 0, block.stored)?;
@@ -215,16 +215,16 @@ impl<'a> StoredResiduals<'a> {
         Ok((residuals, count))
     }
 
-    /// Decodes the coded integers of elements `group..end` to `out`, which has their length.
-    /// `group` is the start of a group.
+    /// Decodes the coded integers of elements `group..end` to `out`, which must have their length.
+    /// `group` must be the start of a group.
     fn coded_from(&self, group: usize, end: usize, out: &mut [u8], scratch: &mut TierScratch) -> Result<()> {
         let mut at = 0_u64;
         let max_bits = self.extra_bits.len().saturating_mul(8);
         let mut out = out;
-        // from the start, because the lengths of all earlier elements determine where extra bits
-        // begin
+        // from the first element, because the lengths of all earlier elements determine where the
+        // extra bits begin
         self.lengths.decode_range(&(0..end), scratch, |first, lengths| {
-            // decoding a whole part checks all literals instead
+            // when a whole block is decoded, all literals are checked instead
             check_lengths(self.width, lengths)?;
             // in bounds: at most the number of lengths
             let (skipped, lengths) = lengths.split_at(group.saturating_sub(first).min(lengths.len()));
@@ -237,7 +237,8 @@ impl<'a> StoredResiduals<'a> {
         })
     }
 
-    /// Checks where the extra bits end, and that the bits after them are zero.
+    /// Checks that the extra bits end at the end of the block, and that the bits after them are
+    /// zero.
     fn check_end(&self, at: usize) -> Result<()> {
         if at.div_ceil(8) != self.extra_bits.len() {
             return Err(wrong_length());
@@ -263,8 +264,8 @@ impl<'a> StoredResiduals<'a> {
         Ok(())
     }
 
-    /// Decodes a range of the `count` elements. Returns `false` if it begins so far after a restart
-    /// that decoding all elements would cost little more.
+    /// Decodes a range of the `count` elements. Returns `false` if the range begins so far after a
+    /// restart that decoding all elements would cost little more.
     fn decode_range(
         &self,
         count: usize,
@@ -277,8 +278,8 @@ impl<'a> StoredResiduals<'a> {
             return Ok(false);
         }
         let group = restart - restart % GROUP;
-        // the extra bits of a group are stored plane by plane, so any element needs the lengths of
-        // the whole group
+        // the extra bits of a group are stored plane by plane, so decoding any element requires the
+        // lengths of the whole group
         let end = range.end.next_multiple_of(GROUP).min(count);
         let DecodeScratch { tiers, coded, .. } = scratch;
         if (group..end) == *range {
@@ -308,7 +309,7 @@ pub(crate) struct ResidualBlocks;
 
 fn check_residual_tables(width: Width, tables: TierTables) -> Result<TierTables> {
     if tables.transform == Transform::Rotate {
-        return Err(malformed("it does not allow rotation"));
+        return Err(malformed("the transform is rotate, which is not allowed"));
     }
     check_lengths(width, &tables.header.ranks).map(|()| tables)
 }

@@ -1,14 +1,15 @@
-//! The tables and the tiers of a block (chapter 5.7), read and written, and the plan of a part.
+//! Reads and writes the tables and the tiers of a block (chapter 5.7), and plans the tiers of a
+//! part.
 //!
-//! [`TierTables`] is what blocks have in common: transform, widths and ranks. [`TierStream`] is the
-//! tiers of a block, decoded from the last one to the first. Tier 1 is decoded a few thousand
-//! symbols at a time, so that they and their elements stay in the first-level cache. In a block
-//! with fewer symbols, decoding a range decodes the upper tiers completely, which costs less than
-//! finding its position in them.
+//! [`TierTables`] has the properties that all blocks of a part share: transform, widths and ranks.
+//! [`TierStream`] has the tiers of one block, which are decoded from the last one to the first.
+//! Tier 1 is decoded a few thousand symbols at a time, so the symbols and their elements stay in
+//! the first-level cache. In a block with fewer symbols, decoding a range decodes tiers 2 and 3
+//! completely, because that costs less than finding the position of the range in them.
 //!
-//! A [`TierPlan`] is what writers choose from the histogram of a part: of the 36 combinations of
-//! widths, the one with the fewest bits for all codes and literals, and ranks by frequency. The
-//! header is the same for all blocks of a part; escapes are counted for each block.
+//! Writers choose a [`TierPlan`] from the histogram of a part. Of the 36 combinations of widths, it
+//! has the one with the fewest bits for all codes and literals. It ranks symbols by frequency.
+//! Widths and ranks are the same for all blocks of a part, but escapes are counted for each block.
 
 use crate::bytes::le::structure;
 use crate::bytes::memory;
@@ -21,7 +22,7 @@ use crate::kernel::tiers::{GROUP, GROUP_BYTES, best, code_bytes};
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// The words of a tier begin at a multiple of this in their block, and so in the file.
+/// The words of a tier begin at a multiple of this in their block, and therefore in the file.
 pub(crate) const WORD_BYTES: usize = size_of::<u64>();
 
 #[derive(Clone, Copy, Debug)]
@@ -30,14 +31,16 @@ struct TierCodes<'a> {
     count: usize,
     stored: &'a [u8],
     padding: &'a [u8],
-    /// The last group, if it is not full, with whole words. In `stored`, its words are truncated.
+    /// The last group, if it is not full, extended to whole words. In `stored`, its words are
+    /// truncated.
     last: [u8; GROUP_BYTES],
 }
 
 impl<'a> TierCodes<'a> {
     /// Splits `count` codes of `width` bits from a block. Their words begin at the first multiple
-    /// of [`WORD_BYTES`] from `from` on, and the words of the last group are truncated to the bytes
-    /// that contain codes. Returns the codes and where they end; `None` if the block is too short.
+    /// of [`WORD_BYTES`] that is not less than `from`. The words of the last group are truncated to
+    /// the bytes that contain codes. Returns the codes and the offset at which they end, or `None`
+    /// if the block is too short.
     #[inline]
     pub(crate) fn split(width: usize, count: usize, block: &'a [u8], from: usize) -> Option<(Self, usize)> {
         let start = from.checked_next_multiple_of(WORD_BYTES)?;
@@ -53,8 +56,8 @@ impl<'a> TierCodes<'a> {
         Some((Self { width, count, stored, padding, last }, end))
     }
 
-    /// Decodes codes until `out` is full. The first is code `start`, which begins a group. See
-    /// [`merge`](crate::kernel::tiers::Tiers::merge). Returns the number of escapes.
+    /// Decodes codes until `out` is full, beginning with code `start`, which must be the first of a
+    /// group. Returns the number of escapes. See [`merge`](crate::kernel::tiers::Tiers::merge).
     pub(crate) fn merge(&self, start: usize, table: &[u8; 16], escaped: &[u8], out: &mut [u8]) -> usize {
         let codes = self.stored.get(code_bytes(self.width, start)..).unwrap_or(&[]);
         let end = start.saturating_add(out.len());
@@ -85,7 +88,7 @@ impl<'a> TierCodes<'a> {
     }
 }
 
-/// Reads a number of one to eight bytes by overlapping loads.
+/// Reads a number of one to eight bytes with overlapping loads.
 #[inline]
 fn word_of(bytes: &[u8]) -> u64 {
     let of = |bytes: Option<&[u8; 4]>| bytes.map_or(0, |bytes| u64::from(u32::from_le_bytes(*bytes)));
@@ -107,7 +110,7 @@ fn cut_bytes(width: usize, count: usize) -> usize {
     full_bytes(width, count).saturating_add(width * (count % GROUP).div_ceil(8))
 }
 
-/// The length of the table of ranks: the maximum for any widths.
+/// The length of the table of ranks. This is the maximum number of ranks for any widths.
 pub(crate) const RANKS: usize = 29;
 
 /// The widths and ranks of tiers, and the number of codes of each tier in a block.
@@ -115,20 +118,20 @@ pub(crate) const RANKS: usize = 29;
 pub(crate) struct TierHeader {
     /// The number of bits per code of each tier.
     pub widths: [u8; 3],
-    /// The number of symbols that escape from each tier, which is the number of codes in the next
-    /// tier or of literals.
+    /// The number of symbols that escape from each tier. This is the number of codes in the next
+    /// tier or, for the last tier, the number of literals.
     pub escapes: [u32; 3],
     /// The symbols by rank.
     pub ranks: [u8; RANKS],
 }
 
-/// Returns the number of codes of a width, without the escape code.
+/// Returns the number of codes of this width, without the escape code.
 pub(crate) const fn plain_codes(width: u8) -> usize {
     (1 << width) - 1
 }
 
 impl TierHeader {
-    /// Returns a header without codes in tiers 2 and 3.
+    /// Returns a header that has no codes in tiers 2 and 3.
     pub(crate) fn new(widths: [u8; 3], ranks: [u8; RANKS]) -> Self {
         Self { widths, escapes: [0; 3], ranks }
     }
@@ -140,7 +143,8 @@ impl TierHeader {
         in_range && self.ranks.iter().skip(self.first_rank(3)).all(|&rank| rank == 0)
     }
 
-    /// Returns the rank of code 0 of tier `tier`, counted from 0; for 3, the number of ranks.
+    /// Returns the rank of code 0 of a tier. Tiers are counted from 0, so for 3, returns the total
+    /// number of ranks.
     fn first_rank(&self, tier: usize) -> usize {
         self.widths.iter().take(tier).map(|&width| plain_codes(width)).sum()
     }
@@ -158,14 +162,14 @@ impl TierHeader {
         [self.table(0), self.table(1), self.table(2)]
     }
 
-    /// Returns the number of codes of each tier, for `count` symbols, and of literals.
+    /// Returns the number of codes of each tier and the number of literals, for `count` symbols.
     pub(crate) fn counts(&self, count: usize) -> [usize; 4] {
         let [second, third, literals] = self.escapes.map(|count| count as usize); // exact
         [count, second, third, literals]
     }
 
-    /// Appends the sections of a stream to the block that begins at `block`. `symbols` are among
-    /// the symbols for which this header was planned. Returns the number of symbols that escape
+    /// Appends the sections of a stream to the block that begins at `block`. `symbols` must be some
+    /// of the symbols for which this header was planned. Returns the number of symbols that escape
     /// from each tier.
     fn write(&self, symbols: &[u8], block: usize, stored: &mut Vec<u8>, scratch: &mut TierEncodeScratch) -> [usize; 3] {
         let [first, second, third] = &mut scratch.escaped;
@@ -181,7 +185,7 @@ impl TierHeader {
         [first.len(), second.len(), third.len()]
     }
 
-    /// Appends the codes of a tier; the symbols that escape go to `escaped`.
+    /// Appends the codes of a tier. Sets `escaped` to the symbols that escape.
     fn write_tier(&self, tier: usize, symbols: &[u8], escaped: &mut Vec<u8>, stored: &mut Vec<u8>) {
         let width = self.width(tier);
         let start = stored.len();
@@ -200,7 +204,7 @@ impl TierHeader {
         let mut codes = [u8::MAX; 256]; // the lower bits are an escape code
         let plain = self.widths.get(tier).map_or(0, |&width| plain_codes(width));
         let table = self.table(tier);
-        // unused ranks are 0 and come last, so the lower rank must win
+        // unused ranks have symbol 0 and come last, so the lower rank of symbol 0 must win
         for (code, &symbol) in (0..).zip(&table).take(plain).collect::<Vec<_>>().into_iter().rev() {
             codes[usize::from(symbol)] = code; // in bounds: a byte
         }
@@ -208,8 +212,8 @@ impl TierHeader {
     }
 }
 
-/// The number of symbols of tier 1 that are decoded at a time. They and their elements stay in the
-/// first-level cache.
+/// The number of symbols of tier 1 that are decoded at a time. This many symbols and their elements
+/// fit into the first-level cache.
 const SYMBOLS_PER_STEP: usize = 4096;
 
 /// A tier stream: its header and its four sections.
@@ -219,27 +223,29 @@ pub(crate) struct TierStream<'a> {
     /// The number of codes of each tier, and of literals.
     counts: [usize; 4],
     tiers: [TierCodes<'a>; 3],
-    /// The symbols of the codes of each tier, computed once for all blocks, because a vector load
-    /// would have to wait for the stores of its bytes and for all stores before them.
+    /// The symbols of the codes of each tier, computed once for all blocks. If each block computed
+    /// them, the vector load of a table would stall until the stores of its bytes, and all stores
+    /// before them, are complete.
     tables: [[u8; 16]; 3],
     pub literals: &'a [u8],
 }
 
 #[cold]
 fn wrong_counts() -> Error {
-    Error::corrupt("R-5.9", "a tier does not have as many codes as escape to it")
+    Error::corrupt("R-5.9", "a tier does not have as many codes as the tier before it has escapes")
 }
 
-/// The error for a destination that is shorter than the symbols decoded to it.
+/// Returns the error for an output that is too short for the symbols decoded to it.
 #[cold]
 pub(crate) fn overrun() -> Error {
     Error::internal("more symbols of a tier stream were decoded than the part has elements")
 }
 
 impl<'a> TierStream<'a> {
-    /// Splits the sections of a stream of `count` symbols from a block. They begin at `start`, or
-    /// after the padding there. `tables` is [`TierHeader::tables`]. Returns the stream and the
-    /// bytes after it, or `None` if the block is too short.
+    /// Splits the sections of a stream of `count` symbols from a block. The sections begin at
+    /// `start`, or after the padding that is there. `tables` must be the result of
+    /// [`TierHeader::tables`]. Returns the stream and the bytes after it, or `None` if the block is
+    /// too short.
     #[inline]
     pub(crate) fn split(
         header: TierHeader,
@@ -268,8 +274,8 @@ impl<'a> TierStream<'a> {
         description.add("literals", "one byte each", self.literals);
     }
 
-    /// Decodes all symbols, and checks. Calls `each` with some symbols at a time,
-    /// in order, and with the index of the first of them.
+    /// Decodes all symbols, and checks. Calls `each` with consecutive slices of the
+    /// symbols, and with the index of the first symbol in the slice.
     pub(crate) fn decode(
         &self,
         scratch: &mut TierScratch,
@@ -292,9 +298,9 @@ impl<'a> TierStream<'a> {
         count <= SYMBOLS_PER_STEP
     }
 
-    /// Decodes a range of the symbols of a short stream in one step. The range begins at the start
-    /// of a group. The upper tiers are decoded completely, which costs less than finding a position
-    /// in them.
+    /// Decodes a range of the symbols of a short stream in one step. The range must begin at the
+    /// start of a group. Tiers 2 and 3 are decoded completely, because that costs less than finding
+    /// a position in them.
     fn decode_short<'s>(&self, range: &Range<usize>, scratch: &'s mut TierScratch) -> Result<&'s [u8]> {
         let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
         let [count, count_2, count_3, count_4] = self.counts;
@@ -309,8 +315,8 @@ impl<'a> TierStream<'a> {
         if is_valid && [third, literals] == [count_3, count_4] { Ok(symbols) } else { Err(wrong_counts()) }
     }
 
-    /// Decodes a range of the symbols; the range begins at the start of a group. Calls `each` like
-    /// [`TierStream::decode`].
+    /// Decodes a range of the symbols. The range must begin at the start of a group. Calls `each`
+    /// as [`TierStream::decode`] does.
     pub(crate) fn decode_range(
         &self,
         range: &Range<usize>,
@@ -329,8 +335,8 @@ impl<'a> TierStream<'a> {
         Ok(())
     }
 
-    /// Decodes the symbols from one position to another; the first is the start of a group. Returns
-    /// the number of symbols that escape from tier 1.
+    /// Decodes the symbols from one position to another. The first position must be the start of a
+    /// group. Returns the number of symbols that escape from tier 1.
     fn decode_between(
         &self,
         from: &[usize; 4],
@@ -340,8 +346,8 @@ impl<'a> TierStream<'a> {
     ) -> Result<usize> {
         let TierScratch { symbols: [symbols_1, symbols_2, symbols_3] } = scratch;
         let ([first, second, third, literal], [end_1, end_2, end_3, _]) = (*from, *to);
-        // tiers 2 and 3 are decoded from the start of a group, and so are the symbols that escape
-        // from it
+        // in tiers 2 and 3, decoding also begins at the start of a group, and therefore at the
+        // first symbol that escapes from that group
         let second_from = second - second % GROUP;
         let third_start = third.checked_sub(self.escapes(1, second_from..second)).ok_or_else(wrong_counts)?;
         let third_from = third_start - third_start % GROUP;
@@ -364,9 +370,9 @@ impl<'a> TierStream<'a> {
         Ok(escapes)
     }
 
-    /// Decodes a range of the codes of a tier; the range begins at the start of a group. `escaped`
-    /// begins with the symbols that escape from these codes. Returns the symbols, which are in
-    /// `buffer`, and the number of escapes.
+    /// Decodes a range of the codes of a tier to `buffer`. The range must begin at the start of a
+    /// group. `escaped` must begin with the symbols that escape from these codes. Returns the
+    /// decoded symbols and the number of escapes.
     fn tier<'s>(
         &self,
         tier: usize,
@@ -376,7 +382,7 @@ impl<'a> TierStream<'a> {
         buffer: &'s mut Vec<u8>,
     ) -> Result<(&'s [u8], usize)> {
         if buffer.len() < range.len() {
-            // never shortened, because growing it again would zero it again
+            // the buffer is never shortened, because growing it again would zero the new bytes
             memory::resize(buffer, range.len(), 0)?;
         }
         let out = buffer.get_mut(..range.len()).unwrap_or(&mut []);
@@ -384,7 +390,7 @@ impl<'a> TierStream<'a> {
         Ok((out, escapes))
     }
 
-    /// Returns how many codes of each tier and how many literals precede a symbol.
+    /// Returns the number of codes of each tier, and the number of literals, that precede a symbol.
     fn position_of(&self, symbol: usize) -> [usize; 4] {
         let second = self.escapes(0, 0..symbol);
         let third = self.escapes(1, 0..second);
@@ -405,7 +411,7 @@ impl<'a> TierStream<'a> {
     }
 }
 
-/// Memory reused when decoding: the symbols of each tier.
+/// Memory that decoding reuses: the symbols of each tier.
 #[derive(Default)]
 pub(crate) struct TierScratch {
     symbols: [Vec<u8>; 3],
@@ -434,13 +440,14 @@ pub(crate) const TABLE_BYTES: usize = TRANSFORM_BYTES + tier_tables::SIZE;
 #[derive(Clone, Copy)]
 pub(crate) struct TierTables {
     pub transform: Transform,
-    /// Widths and ranks. The counts differ from block to block.
+    /// The widths and ranks. The numbers of escapes are not used, because they differ from block to
+    /// block.
     pub header: TierHeader,
     /// See [`TierHeader::tables`].
     symbols: [[u8; 16]; 3],
 }
 
-/// The tables that were parsed last, and the bytes that they were parsed from.
+/// The tables that were parsed last, and the bytes from which they were parsed.
 #[derive(Default)]
 pub(crate) struct TierTableCache(Option<([u8; TABLE_BYTES], TierTables)>);
 
@@ -468,7 +475,7 @@ pub(crate) struct TierBlock<'a> {
 
 #[cold]
 pub(crate) fn wrong_length() -> Error {
-    Error::corrupt("R-5.17", "a block of tiers does not end where its sections end")
+    Error::corrupt("R-5.17", "the sections of a block of tiers do not end where the block ends")
 }
 
 impl TierTables {
@@ -490,7 +497,7 @@ impl TierTables {
         Ok(Self::new(Transform::parse(transform)?, header))
     }
 
-    /// Splits the stored bytes of a block of `count` elements with `low_bytes` low bytes.
+    /// Splits the stored bytes of a block that has `count` elements and `low_bytes` low bytes.
     #[inline]
     pub(crate) fn split<'a>(&self, count: usize, low_bytes: usize, stored: &'a [u8]) -> Result<TierBlock<'a>> {
         let split = || {
@@ -526,7 +533,7 @@ pub(crate) fn describe_header(stored: &[u8], description: &mut Description) {
     description.add("block headers", "numbers of codes", stored.get(..block_header::SIZE).unwrap_or(stored));
 }
 
-// ---- what writers choose
+// ---- planning
 
 /// The number of times that each symbol occurs.
 pub(crate) type Histogram = [u32; 256];
@@ -537,8 +544,8 @@ pub(crate) fn histogram(symbols: &[u8]) -> Histogram {
     sum_of(counts)
 }
 
-/// Adds `symbols` to four histograms in turn, so that equal symbols in a row do not wait for each
-/// other.
+/// Adds `symbols` to four histograms in turn, so increments for consecutive equal symbols do not
+/// have to wait for each other.
 pub(crate) fn count(symbols: &[u8], counts: &mut [Histogram; 4]) {
     let (quads, rest) = symbols.as_chunks::<4>();
     for quad in quads {
@@ -557,15 +564,15 @@ pub(crate) fn sum_of([mut sum, second, third, fourth]: [Histogram; 4]) -> Histog
     sum
 }
 
-/// Widths and ranks for a histogram.
+/// The widths and ranks for a histogram.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TierPlan {
     pub header: TierHeader,
-    /// Bits of all codes and literals, without unused codes.
+    /// The size of all codes and literals in bits, without unused codes.
     pub bits: u64,
 }
 
-/// The widths without [`Technique::TierWidths`].
+/// The widths that are used without [`Technique::TierWidths`].
 const FIXED_WIDTHS: [u8; 3] = [2, 3, 4];
 
 impl TierPlan {
@@ -576,7 +583,7 @@ impl TierPlan {
             histogram.iter().copied().zip(0..=255).filter(|(count, _)| *count > 0).collect();
         order.sort_unstable_by_key(|&(count, symbol)| (std::cmp::Reverse(count), symbol));
         let count: u32 = order.iter().map(|(count, _)| count).sum();
-        let mut remaining = [count; RANKS + 1]; // the symbols of this rank and later ranks
+        let mut remaining = [count; RANKS + 1]; // the number of symbols of this rank and later ranks
         for (rank, (count, _)) in order.iter().take(RANKS).enumerate() {
             // in bounds because of `take`; no overflow: `count` is part of the sum
             remaining[rank + 1..].iter_mut().for_each(|remaining| *remaining -= count);
@@ -596,8 +603,8 @@ impl TierPlan {
     }
 }
 
-/// Returns the number of symbols that escape from each tier. `remaining` has the number of symbols
-/// of each rank and all ranks after it.
+/// Returns the number of symbols that escape from each tier. Entry `i` of `remaining` is the number
+/// of symbols of rank `i` and all later ranks.
 fn escapes(remaining: &[u32; RANKS + 1], widths: [u8; 3]) -> [u32; 3] {
     let mut first = 0;
     widths.map(|width| {
@@ -611,7 +618,7 @@ fn bits(count: u32, widths: [u8; 3], [second, third, literals]: [u32; 3]) -> u64
     codes.map(|(count, width)| u64::from(count) * u64::from(width)).sum::<u64>() + 8 * u64::from(literals)
 }
 
-/// Memory reused when encoding: the symbols that escaped from each tier.
+/// Memory that encoding reuses: the symbols that escaped from each tier.
 #[derive(Default)]
 pub(crate) struct TierEncodeScratch {
     escaped: [Vec<u8>; 3],
@@ -629,7 +636,8 @@ fn cut(width: usize, count: usize, stored: &mut Vec<u8>) {
     stored.truncate(start + word_bytes * width);
 }
 
-/// Appends a block: low bytes, and the stream of symbols for which `header` was planned.
+/// Appends a block with these low bytes and symbols. `header` must have been planned for the
+/// symbols.
 pub(super) fn write_block<'l>(
     header: &TierHeader,
     low_bytes: impl Iterator<Item = &'l [u8]>,

@@ -1,4 +1,4 @@
-//! The Zstandard encodings in a build without the feature `zstd`: known, and refused.
+//! The Zstandard encodings in a build without the feature `zstd`: they are recognized, but refused.
 
 use super::check_zstd_dictionary;
 use crate::codec::{
@@ -23,7 +23,7 @@ impl ZstdDictionary {
     }
 }
 
-/// A Zstandard dictionary, which this build cannot use.
+/// A Zstandard dictionary for encoding, which this build cannot use.
 pub(crate) struct ZstdEncoderDictionary {
     pub(crate) decoding: Arc<ZstdDictionary>,
 }

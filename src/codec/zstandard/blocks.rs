@@ -1,15 +1,16 @@
 //! The encodings that use Zstandard: *zstd* (chapter 5.5), *bitshuffle-zstd* (5.4) and
 //! *planes-zstd* (5.10).
 //!
-//! The first two store a block as a single frame. Text and bytes are compressed unchanged, perhaps
-//! with the Zstandard dictionary of the column. Numbers are transposed to bit planes first, so that
-//! equal bits are adjacent. A frame is checked before memory is allocated for it; see `frame.rs`.
+//! The first two store each block as a single frame. *zstd* compresses text and bytes as they come,
+//! with or without the Zstandard dictionary of the column. *bitshuffle-zstd* first transposes
+//! numbers to bit planes, which places equal bits next to each other. A frame is checked before
+//! memory is allocated for its content; see `frame.rs`.
 //!
-//! *planes-zstd* is the strongest. Elements or their residuals are split into byte planes or bit
-//! planes, and each plane is packed on its own: raw, as one repeated byte, or as a frame. A plane
-//! of noise then costs no time to decode, and planes with repetitions are still compressed. Writers
-//! pack a part with all three splits and keep the smallest. Estimates assume that the strongest
-//! level saves a fixed fraction of the output of the quickest level.
+//! *planes-zstd* compresses best. It splits elements or their residuals into byte planes or bit
+//! planes, and packs each plane separately: raw, as one repeated byte, or as a frame. A plane of
+//! noise then takes no time to decode, and planes with repetitions are still compressed. Writers
+//! pack a part with all three splits and keep the smallest result. Estimates assume that the
+//! strongest level saves a fixed fraction of the output of the fastest level.
 
 use super::frame::{FrameEncodeScratch, FrameScratch, MAX_BYTES, Split, check_frame};
 use crate::bytes::le::structure;
@@ -31,7 +32,7 @@ use std::ops::Range;
 pub(crate) struct ZstdBlocks;
 
 impl BlockCodec for ZstdBlocks {
-    /// The number of the column's table, if one is needed.
+    /// The number of the column's table, if the part needs one.
     type Tables = Option<u32>;
 
     const ID: u16 = 2;
@@ -59,14 +60,15 @@ impl BlockCodec for ZstdBlocks {
                 scratch.frames.zstd.decode_with(zstd_dictionary.prepared(), block.stored, out)
             }
             (_, None) => scratch.frames.zstd.decode(block.stored, out),
-            (None, Some(_)) => Err(Error::internal("a part is decoded without its table")),
+            (None, Some(_)) => Err(Error::internal("a part was decoded without its table")),
         }
     }
 }
 
 impl BlockEncoder for ZstdBlocks {
-    /// Encodes a part in one block with and without a dictionary. Short blocks benefit most from
-    /// it, so a part in several blocks is encoded only with the dictionary, if there is one.
+    /// If the part is one block, encodes it both with and without the dictionary. Short blocks
+    /// benefit most from a dictionary, so a part with several blocks is encoded only with the
+    /// dictionary, if there is one.
     fn each_plan(&self, part: RawPart<'_>, scratch: &mut EncodeScratch, visit: &mut VisitPlan<'_>) -> Result<()> {
         let RawPart { geometry, raw } = part;
         let search = scratch.search;
@@ -133,12 +135,12 @@ impl BlockCodec for BitshuffleBlocks {
     }
 }
 
-/// The quickest level of Zstandard takes about 1/N more bytes than the others.
+/// The level that writers use saves about 1/N of the output of the fastest level.
 const QUICK_EXCESS_DIVISOR: usize = 8;
 
 impl BlockEncoder for BitshuffleBlocks {
-    /// Compresses half of the sample with the fastest level, which finds fewer matches than the
-    /// level of the profile.
+    /// Compresses half of the sample with the fastest level, and assumes that the level of the
+    /// profile saves a fixed fraction of the result.
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
         let FrameEncodeScratch { quick, bytes, frame, .. } = &mut scratch.frames;
@@ -149,7 +151,7 @@ impl BlockEncoder for BitshuffleBlocks {
         bitshuffle::best().shuffle(width, elements, bytes);
         quick.encode(bytes, frame).ok()?;
         let sample_scale = part.raw.len() as f64 / elements.len().max(1) as f64;
-        let estimate = (frame.len() as f64 * sample_scale) as usize; // the cast saturates
+        let estimate = (frame.len() as f64 * sample_scale) as usize; // the cast can saturate
         Some(estimate - estimate / QUICK_EXCESS_DIVISOR)
     }
 
@@ -166,7 +168,7 @@ impl BlockEncoder for BitshuffleBlocks {
     ) -> Result<()> {
         let raw = part.bytes_of(elements);
         let width = Width::from_bytes(part.geometry.element_bytes);
-        let width = width.ok_or_else(|| Error::internal("elements of this length have no bit planes"))?;
+        let width = width.ok_or_else(|| Error::internal("elements of this size have no bit planes"))?;
         let scratch = &mut scratch.frames;
         scratch.bytes.resize(raw.len(), 0);
         bitshuffle::best().shuffle(width, raw, &mut scratch.bytes);
@@ -179,7 +181,7 @@ impl BlockEncoder for BitshuffleBlocks {
 // ---- planes-zstd
 
 structure! {
-    /// Chapter 5.10: the tables after the transform.
+    /// Chapter 5.10: the fields of the tables after the transform.
     mod split_table: 8 bytes {
         0 => SPLIT: u8,
         1 => RESERVED: [u8; 7],
@@ -203,10 +205,10 @@ const TABLE_BYTES: usize = TRANSFORM_BYTES + split_table::SIZE;
 
 pub(crate) struct PlaneBlocks;
 
-/// The strongest level saves at most about 1/N of the output of the quickest level.
+/// The strongest level saves at most about 1/N of the output of the fastest level.
 const STRONG_SAVING_DIVISOR: usize = 6;
 
-/// The quickest level has found repetitions if they save 1/N of the bytes.
+/// If the fastest level saves 1/N compared with entropy coding only, it has found repetitions.
 const MATCH_SAVING_DIVISOR: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -228,7 +230,7 @@ impl Packing {
 
 pub(crate) struct PlaneTables {
     transform: Transform,
-    /// Whether the streams are bit planes; otherwise they are byte planes.
+    /// Whether the streams are bit planes instead of byte planes.
     bits: bool,
 }
 
@@ -253,7 +255,7 @@ impl PlaneTables {
         Ok(Self { transform, bits })
     }
 
-    /// Splits a block into stream entries, streams and the tail.
+    /// Splits a block into stream entries, streams and tail.
     fn split<'a>(block: &Block<'a, Self>) -> Result<Planes<'a>> {
         let bits = block.tables.bits;
         let (_, count) = block.spec.width_and_count()?;
@@ -286,7 +288,7 @@ impl<'a> Planes<'a> {
         let mut rest = self.streams;
         for entry in self.entries {
             if stream_entry::RESERVED.get(entry) != [0; 3] {
-                return Err(malformed_planes("reserved bytes of a stream are set"));
+                return Err(malformed_planes("reserved bytes of a stream are not zero"));
             }
             let packing = match stream_entry::PACKING.get(entry) {
                 0 => Packing::Raw,
@@ -296,7 +298,7 @@ impl<'a> Planes<'a> {
             };
             let length = usize::try_from(stream_entry::STORED_BYTES.get(entry)).ok();
             let split = length.and_then(|length| rest.split_at_checked(length));
-            let (stream, after) = split.ok_or_else(|| malformed_planes("a stream reaches beyond the stored bytes"))?;
+            let (stream, after) = split.ok_or_else(|| malformed_planes("a stream extends beyond the stored bytes"))?;
             let expected = match packing {
                 Packing::Raw => self.stream_bytes,
                 Packing::Constant => 1,
@@ -311,7 +313,7 @@ impl<'a> Planes<'a> {
         if rest.len() == self.tail_bytes {
             Ok(rest)
         } else {
-            Err(malformed_planes("a block does not end where its tail ends"))
+            Err(malformed_planes("the tail of a block has the wrong length"))
         }
     }
 }
@@ -347,7 +349,7 @@ impl BlockCodec for PlaneBlocks {
             split.ok_or_else(|| Error::internal("the streams of a block are longer than the block"))?;
         let mut streams = streams.chunks_exact_mut(planes.stream_bytes.max(1));
         let tail = planes.each(|packing, stored| {
-            let Some(stream) = streams.next() else { return Ok(()) }; // the stream is empty
+            let Some(stream) = streams.next() else { return Ok(()) }; // all streams are empty
             match packing {
                 Packing::Raw => stream.copy_from_slice(stored), // equal lengths: checked by `each`
                 Packing::Constant => stream.fill(stored.first().copied().unwrap_or(0)),
@@ -355,7 +357,7 @@ impl BlockCodec for PlaneBlocks {
             }
             Ok(())
         })?;
-        tail_out.copy_from_slice(tail); // equal lengths: the rest of the block
+        tail_out.copy_from_slice(tail); // equal lengths: both are the remaining bytes of the block
         let (width, count) = block.spec.width_and_count()?;
         match bytes.split_at_checked(count * (width.bytes() - 1)) {
             Some((low, top)) if !block.tables.bits => join(width, false, low.chunks_exact(count.max(1)), top, out),
@@ -390,14 +392,14 @@ impl BlockCodec for PlaneBlocks {
 }
 
 impl BlockEncoder for PlaneBlocks {
-    /// Compresses the streams with the quickest level, and assumes that the strongest level saves a
+    /// Compresses the streams with the fastest level, and assumes that the strongest level saves a
     /// fixed fraction of the result.
     fn estimate(&self, part: &mut SampledPart<'_>, scratch: &mut EncodeScratch) -> Option<usize> {
         let width = Width::from_bytes(part.geometry.element_bytes)?;
         let residuals = likely_transform(width, part.raw_part(), scratch);
-        let mut min_bytes = part.raw.len(); // a longer form is not written
+        let mut min_bytes = part.raw.len(); // a longer result is not written
         let mut packed = std::mem::take(&mut scratch.frames.candidate);
-        // bit planes are hardly ever much smaller than both of these
+        // not `Bits`: bit planes are hardly ever much smaller than both of these
         for split in [Split::Plain, Split::Bytes] {
             packed.clear();
             let transform = split.transform(residuals, part.geometry.float);
@@ -436,12 +438,12 @@ impl BlockEncoder for PlaneBlocks {
     ) -> Result<()> {
         let planned = scratch.frames.planned.zip(Width::from_bytes(part.geometry.element_bytes));
         let ((split, transform), width) =
-            planned.ok_or_else(|| Error::internal("planes of a part were not planned"))?;
+            planned.ok_or_else(|| Error::internal("the planes of a part were not planned"))?;
         pack_block(split, transform, width, part.bytes_of(elements), scratch, pack_stream, stored)
     }
 }
 
-/// Returns the transform that is likely to be the best for the splits of residuals.
+/// Returns the transform that is likely to be the best for splits into planes of residuals.
 fn likely_transform(width: Width, part: RawPart<'_>, scratch: &mut EncodeScratch) -> Transform {
     transforms(width, part, scratch).first().copied().unwrap_or(Transform::None)
 }
@@ -490,7 +492,7 @@ fn pack_bits(width: Width, scratch: &mut EncodeScratch, packer: Packer, stored: 
     result
 }
 
-/// Appends the entries of streams, the packed streams, and the tail.
+/// Appends the stream entries, the packed streams, and the tail.
 fn pack<'a>(
     streams: impl Iterator<Item = &'a [u8]> + Clone,
     tail: &[u8],
@@ -501,10 +503,10 @@ fn pack<'a>(
     stored.resize(entries + stream_entry::SIZE * streams.clone().count(), 0);
     for (i, stream) in streams.enumerate() {
         let (packing, packed) = packer(stream, frames)?;
-        let length = u32::try_from(packed.len()).map_err(|_| Error::over_limit("a stream has more than 4 GiB"))?;
+        let length = u32::try_from(packed.len()).map_err(|_| Error::over_limit("a stream is larger than 4 GiB"))?;
         let mut entry = [0; stream_entry::SIZE];
         stream_entry::STORED_BYTES.put(&mut entry, length);
-        stream_entry::PACKING.put(&mut entry, packing as u8); // exact: the values of the format
+        stream_entry::PACKING.put(&mut entry, packing as u8); // the discriminants are those in the format
         stored.extend_from_slice(packed);
         let after = stored.get_mut(entries + stream_entry::SIZE * i..);
         if let Some(reserved) = after.and_then(<[u8]>::first_chunk_mut) {
@@ -515,7 +517,7 @@ fn pack<'a>(
     Ok(())
 }
 
-/// Returns the packing of a stream, and the stored bytes.
+/// Returns the packing of a stream, and its stored bytes.
 type Packer = for<'a> fn(&'a [u8], &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])>;
 
 /// Returns the smallest form of a stream: constant, entropy-coded, compressed or raw.
@@ -526,17 +528,17 @@ fn pack_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Resu
     let FrameEncodeScratch { strong, literals, frame, other, .. } = frames;
     literals.encode(stream, frame)?;
     if has_matches(stream, frame) {
-        strong.encode(stream, other)?; // slow, and no smaller for noise
+        strong.encode(stream, other)?; // not for noise: it is slow, and the result is not smaller
     } else {
         other.clone_from(frame);
     }
     let smaller = if other.len() < frame.len() { other } else { frame };
-    // a smaller saving is not worth the decoding
+    // a smaller saving is not worth the time to decode
     let saves = smaller.len() < stream.len() - stream.len() / 64;
     Ok(if saves { (Packing::Zstd, smaller) } else { (Packing::Raw, stream) })
 }
 
-/// Returns meaningless bytes of about the length that the smallest form would have.
+/// Returns meaningless bytes with approximately the length of the smallest form.
 fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> Result<(Packing, &'a [u8])> {
     if let Some(constant) = constant(stream) {
         return Ok(constant);
@@ -547,7 +549,7 @@ fn estimate_stream<'a>(stream: &'a [u8], frames: &'a mut FrameEncodeScratch) -> 
         return Ok((Packing::Raw, frame.get(..stream.len()).unwrap_or(frame)));
     }
     quick.encode(stream, other)?;
-    // the strongest level finds no repetitions where the quickest finds none
+    // if the fastest level finds no repetitions, the strongest level finds none either
     let has_found = other.len() < frame.len() - frame.len() / MATCH_SAVING_DIVISOR;
     let min_bytes = if has_found { other.len() - other.len() / STRONG_SAVING_DIVISOR } else { frame.len() };
     Ok((Packing::Zstd, frame.get(..min_bytes).unwrap_or(frame)))
@@ -559,7 +561,8 @@ fn constant(stream: &[u8]) -> Option<(Packing, &[u8])> {
     rest.iter().all(|byte| byte == first).then_some((Packing::Constant, std::slice::from_ref(first)))
 }
 
-/// Returns whether matches may make a stream smaller, judged by its frame without matches.
+/// Returns whether matches are likely to make a stream smaller. `frame` is the stream compressed
+/// without matches.
 fn has_matches(stream: &[u8], frame: &[u8]) -> bool {
     frame.len() < stream.len() - stream.len() / 16
 }

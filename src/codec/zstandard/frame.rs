@@ -1,9 +1,11 @@
 //! Zstandard frames and their dictionaries (chapters 4.5, 5.3 and 5.5).
 //!
-//! A frame is checked before memory is allocated for its content: it must state its length, end
+//! A frame is checked before memory is allocated for its content. It must state its length, end
 //! where the stored bytes end, have a window of at most 8 MiB, and be long enough for the stated
-//! length. Contexts are created on first use and reused, one for each level. A dictionary is a
-//! table of a column; frames that need one do not name it, since the format names a table instead.
+//! length. Contexts are created on first use, one for each level, and reused.
+//!
+//! A dictionary is a table of a column. A frame that needs a dictionary does not name it by its id,
+//! because the part that contains the frame states the number of the table.
 
 use super::{check_zstd_dictionary, malformed_zstd_dictionary};
 use crate::codec::transform::Transform;
@@ -13,17 +15,19 @@ use std::sync::Arc;
 use zstd::bulk::Compressor;
 use zstd::zstd_safe::{self, CCtx, CDict, CParameter, DCtx, DDict, SafeResult, Strategy};
 
-/// The level of the profile `bitshuffle-zstd`: at higher levels, time grows faster than the ratio.
+/// The level of the profile `bitshuffle-zstd`, and of text without a dictionary. At higher levels,
+/// the time grows faster than the ratio.
 pub(super) const LEVEL: i32 = 9;
-/// The level of text with a dictionary. With level 5, text is 3 % larger and takes a fifth less
-/// time to compress; with level 7, it is 1 % smaller and takes a tenth longer.
+/// The level for text with a dictionary. With level 5, text is 3 % larger and takes a fifth less
+/// time to compress. With level 7, it is 1 % smaller and takes a tenth longer.
 pub(super) const DICTIONARY_LEVEL: i32 = 6;
-/// The level of planes, which only the profile `small` uses: the ratio of f0 is 4.36 instead of
-/// 4.05 (byte planes of residuals).
+/// The level for planes, which only the profile `small` uses. On byte planes of the residuals of
+/// the benchmark column `f0`, the ratio is 4.36 instead of 4.05.
 const PLANES_LEVEL: i32 = 19;
 const QUICK_LEVEL: i32 = 1;
 /// Selects entropy coding without matches: the fastest strategy, with parameters that find almost
-/// none. That makes planes of noise smaller, since matches in noise cost more than they save.
+/// no matches. This makes planes of noise smaller, because matches in noise cost more than they
+/// save.
 const LITERALS: i32 = 0;
 /// The magic number of a frame.
 pub(crate) const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
@@ -31,16 +35,17 @@ pub(crate) const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 /// How elements are divided into the streams of planes.
 #[derive(Clone, Copy)]
 pub(super) enum Split {
-    /// Bytes of elements; floats are rotated.
+    /// Into byte planes of the elements; floats are rotated.
     Plain,
-    /// Bits of residuals.
+    /// Into bit planes of residuals.
     Bits,
-    /// Bytes of residuals.
+    /// Into byte planes of residuals.
     Bytes,
 }
 
 impl Split {
-    /// Returns the transform of the elements; `residuals` is the transform for predicted ones.
+    /// Returns the transform of the elements. `residuals` is the transform for the splits that use
+    /// residuals.
     pub(super) fn transform(self, residuals: Transform, is_float: bool) -> Transform {
         match self {
             Self::Plain if is_float => Transform::Rotate,
@@ -50,7 +55,7 @@ impl Split {
     }
 }
 
-/// Memory and contexts reused when encoding frames.
+/// Memory and contexts that are reused when frames are encoded.
 #[derive(Default)]
 pub(crate) struct FrameEncodeScratch {
     pub(super) zstd: ZstdEncoder<LEVEL>,
@@ -66,7 +71,7 @@ pub(crate) struct FrameEncodeScratch {
     pub(super) planned: Option<(Split, Transform)>,
 }
 
-/// Memory and contexts reused when decoding frames.
+/// Memory and contexts that are reused when frames are decoded.
 #[derive(Default)]
 pub(crate) struct FrameScratch {
     pub(super) zstd: ZstdDecoder,
@@ -150,7 +155,7 @@ impl ZstdDecoder {
     }
 }
 
-/// The error for a context that cannot be created, which only a lack of memory can cause.
+/// Returns the error for a context that cannot be created. Only a lack of memory can cause this.
 fn no_context() -> Error {
     Error::over_limit("memory for a Zstandard context cannot be allocated")
 }
@@ -180,7 +185,7 @@ pub(super) fn check_frame(raw_bytes: usize, stored: &[u8]) -> Result<()> {
     }
     // a block takes at least 4 stored bytes and decodes to at most 128 KiB
     if raw_bytes.div_ceil(128 << 10) > stored.len() / 4 {
-        return Err(malformed(&format!("{} bytes cannot decode to {}", stored.len(), raw_bytes)));
+        return Err(malformed(&format!("{} bytes cannot decode to {} bytes", stored.len(), raw_bytes)));
     }
     let expected = u64::try_from(raw_bytes).ok();
     match zstd_safe::get_frame_content_size(stored) {
@@ -190,18 +195,19 @@ pub(super) fn check_frame(raw_bytes: usize, stored: &[u8]) -> Result<()> {
     }
 }
 
-/// The maximum window, which RFC 8878 recommends that decoders support. The window of a single
-/// segment is its content.
+/// The maximum window. RFC 8878 recommends that decoders support at least this size. The window of
+/// a single-segment frame is its whole content.
 const MAX_WINDOW: u64 = 8 << 20;
 
-/// Returns the window that a frame states (RFC 8878, 3.1.1.1.2); `None` for a single segment.
+/// Returns the window that a frame states (RFC 8878, 3.1.1.1.2); `None` for a single-segment frame.
 pub(crate) fn stated_window(frame: &[u8]) -> Option<u64> {
     let &[descriptor, window] = frame.get(MAGIC.len()..)?.first_chunk::<2>()?;
     let base = 1_u64 << (10 + (window >> 3)); // at most 2^41
     (descriptor & 0x20 == 0).then_some(base + base / 8 * u64::from(window & 7))
 }
 
-/// The bytes of a dictionary's id, which has no meaning here: the format names a table instead.
+/// The range of a dictionary's id, which has no meaning here: the format identifies a dictionary by
+/// the number of its table.
 const ID: std::ops::Range<usize> = 4..8;
 
 /// A dictionary, prepared for decoding.
@@ -211,11 +217,11 @@ pub(crate) struct ZstdDictionary {
 }
 
 impl ZstdDictionary {
-    /// Prepares the body of a table.
+    /// Prepares the dictionary in the body of a table, and checks.
     pub(crate) fn new(body: Vec<u8>) -> Result<Self> {
         check_zstd_dictionary(&body)?;
         let prepared = DDict::try_create(&body).ok_or_else(|| {
-            // libzstd does not say whether lack of memory was the reason
+            // libzstd does not report whether a lack of memory was the reason
             let has_memory =
                 Vec::<u8>::new().try_reserve_exact(body.len().saturating_add(DICTIONARY_DECODER_BYTES)).is_ok();
             if has_memory { malformed_zstd_dictionary("its entropy tables are malformed") } else { no_memory() }
@@ -232,7 +238,7 @@ impl ZstdDictionary {
 pub(crate) struct ZstdEncoderDictionary {
     pub(super) table: u32,
     pub(super) prepared: CDict<'static>,
-    /// The same, for decoding.
+    /// The same dictionary, prepared for decoding.
     pub(crate) decoding: Arc<ZstdDictionary>,
 }
 
@@ -240,7 +246,7 @@ impl ZstdEncoderDictionary {
     /// Prepares table number `table` of a column.
     pub(crate) fn new(table: u32, decoding: Arc<ZstdDictionary>) -> Result<Self> {
         let mut without_id = decoding.body.clone();
-        // so that frames name no dictionary
+        // without an id, frames do not name a dictionary
         without_id.get_mut(ID).into_iter().for_each(|id| id.fill(0));
         let prepared = CDict::try_create(&without_id, DICTIONARY_LEVEL);
         let prepared = prepared.ok_or_else(no_memory)?;
@@ -248,8 +254,8 @@ impl ZstdEncoderDictionary {
     }
 }
 
-/// The approximate memory that libzstd needs to decode with a dictionary, besides the dictionary
-/// itself.
+/// The approximate memory, in bytes, that libzstd needs to decode with a dictionary, in addition to
+/// the dictionary itself.
 const DICTIONARY_DECODER_BYTES: usize = 32 << 10;
 
 fn no_memory() -> Error {
@@ -258,14 +264,14 @@ fn no_memory() -> Error {
 
 /// The maximum size of a part that is encoded with a dictionary. Longer parts hardly benefit.
 pub(super) const MAX_BYTES: usize = 256 << 10;
-/// The length of the samples that the trainer chooses from.
+/// The length, in bytes, of the samples from which the trainer chooses.
 const TRAINING_SAMPLE_BYTES: usize = 2048;
-/// One sample in this many is held out from training, to measure what a dictionary saves.
+/// One sample in this many is held out from training, to measure how much a dictionary saves.
 const HOLDOUT_INTERVAL: usize = 8;
 
-/// Trains a dictionary of at most `max_bytes` on the first `training_bytes` of the parts that would
-/// be encoded with it. Returns `None` if the parts give less than half as many training bytes, or
-/// if the dictionary would save too little.
+/// Trains a dictionary of at most `max_bytes` bytes on the first `training_bytes` bytes of the
+/// parts that would be encoded with it. Returns `None` if the parts have less than half of
+/// `training_bytes` to train on, or if the dictionary would save too little.
 ///
 /// The trainer is `ZDICT_trainFromBuffer` of libzstd.
 pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, max_bytes: usize) -> Option<Vec<u8>> {
@@ -290,7 +296,7 @@ pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, max_bytes: usize) ->
     let bytes_without =
         stored_bytes(&holdout, 64 << 10, &mut frame, |frame, sample| context.compress(frame, sample, LEVEL))?;
     if bytes_without > holdout.len() - holdout.len() / 8 {
-        return None; // noise, such as images
+        return None; // noise, such as compressed images
     }
     if bytes_without < holdout.len() / 32 {
         return None; // repetitions within each chunk leave nothing to save
@@ -305,7 +311,8 @@ pub(crate) fn train(parts: &[&[u8]], training_bytes: usize, max_bytes: usize) ->
     (bytes_with < bytes_without - bytes_without / 20).then_some(body)
 }
 
-/// Returns the total length of the frames of samples of `length` bytes.
+/// Divides `bytes` into samples of `length` bytes, compresses each of them, and returns the total
+/// size of the frames.
 fn stored_bytes(
     bytes: &[u8],
     length: usize,

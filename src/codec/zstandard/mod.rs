@@ -1,8 +1,8 @@
 //! Encodings that use Zstandard (chapters 5.3 to 5.5 and 5.10).
 //!
-//! `frame.rs` has frames and Zstandard dictionaries, `blocks.rs` the encodings. In a build without
-//! the feature `zstd`, `absent.rs` replaces both: the encodings are known, and refused. The start
-//! of a dictionary is checked in every build.
+//! `frame.rs` has frames and Zstandard dictionaries, and `blocks.rs` has the encodings. In a build
+//! without the feature `zstd`, `absent.rs` replaces both: it recognizes the encodings, but refuses
+//! to use them. The start of a dictionary is checked in every build.
 
 #[cfg(not(feature = "zstd"))]
 mod absent;
@@ -29,10 +29,10 @@ use crate::{Error, Result};
 
 /// The magic number of a dictionary (RFC 8878, 5).
 const ZSTD_DICTIONARY_MAGIC: [u8; 4] = 0xEC30_A437_u32.to_le_bytes();
-/// The size of the magic number and the id in bytes.
+/// The size of the magic number and the id of a dictionary, in bytes.
 const ZSTD_DICTIONARY_HEADER_BYTES: usize = 8;
 
-/// Checks the start of a dictionary, as far as that is possible without Zstandard.
+/// Checks as far as that is possible without Zstandard: the start of a dictionary.
 fn check_zstd_dictionary(body: &[u8]) -> Result<()> {
     if body.starts_with(&ZSTD_DICTIONARY_MAGIC) && body.len() >= ZSTD_DICTIONARY_HEADER_BYTES {
         return Ok(());

@@ -1,4 +1,4 @@
-//! Headers of chunks, and the meaning of their parts.
+//! Tests of chunk headers, and of the lengths and contents of parts.
 
 use super::{FILE, rule};
 use crate::format::chunk::{ChunkEntry, ChunkHeader, PARTS};
@@ -78,7 +78,7 @@ fn the_extents_of_a_sample_give_its_count() {
         let shape = one_sample(count, extents);
         rule(Content { sample_count: 1, validity: None, shape: &shape, values: &[] }.check_extents(&layout, 0))
     };
-    // the product of all but the zero is over 2^64
+    // the product of the extents other than 0 exceeds 2^64
     for (count, extents) in [(6, [2, 3, 1, 1]), (MAX, [1, MAX, 1, 1]), (0, [MAX, MAX, MAX, 0]), (0, [0; 4])] {
         assert_eq!(check(count, &extents), None, "{extents:?}");
     }
@@ -101,7 +101,7 @@ fn a_validity_has_nulls_and_no_bits_beyond_the_last_sample() {
         assert_eq!(check(samples, &validity).1, Some("R-4.6"), "{samples} {validity:?}");
     }
     assert_eq!(check(9, &[0xFF, 0x80]).0, 1, "a bit beyond the last sample is ignored");
-    let wide: Vec<u8> = (0..=255).collect(); // 128 bytes have as many ones as zeros
+    let wide: Vec<u8> = (0..=255).collect(); // half of the bits are zeros
     assert_eq!(check(2048, &wide).0, 1024);
 }
 
@@ -143,7 +143,7 @@ fn an_error_names_the_sample_that_is_not_utf8() {
     for text in ["abcd", "\u{e9}\u{e9}"] {
         assert_eq!(check(text.as_bytes()), None);
     }
-    // the second is text as a whole, but none of its samples is
+    // the second is valid UTF-8 as a whole, but a sample ends within a character
     for (values, sample) in [(&[b'a', b'b', 0xFF, b'd'], 2), (&[b'a', 0xC3, 0xA9, b'd'], 0)] {
         let error = check(values).expect("an error");
         assert!(error.contains(&format!("sample {sample} of the chunk is not UTF-8")), "{error}");

@@ -1,4 +1,4 @@
-//! The footer: its counts, runs and tables.
+//! Tests of the footer: its counts, runs and tables.
 
 use super::index::run;
 use super::{FILE, rule};
@@ -24,12 +24,12 @@ fn footer(sample_count: u64, runs: &[Run]) -> Footer {
     }
 }
 
-/// Returns a schema of one column of bytes.
+/// Returns a schema with one column of u8 scalars.
 fn schema() -> Schema {
     Schema::new([ColumnSchema::tensor("c", DType::U8, Shape::scalar())])
 }
 
-/// Writes and parses a footer. Only its content id changes.
+/// Writes a footer and parses it again. Writing changes only the content id, which is restored.
 fn parse_at(offset: u64, footer: &Footer, schema: &Schema) -> Result<Footer> {
     let block = schema_block::to_bytes(schema)?;
     let mut written = footer.clone();
@@ -92,7 +92,7 @@ fn the_pages_of_all_runs_lie_before_the_footer() {
 
 #[test]
 fn no_page_is_in_two_runs_of_a_file() {
-    // a page of one entry has 96 bytes
+    // a page with one entry takes 96 bytes
     let run_at = |offset, first_sample| Run { offset, ..run(first_sample, 5, 1, 0) };
     let of_one_column = |runs: &[Run]| rule(parse(&footer(5 * runs.len() as u64, runs)));
     assert_eq!(of_one_column(&[run_at(192, 0), run_at(0, 5), run_at(96, 10)]), None);

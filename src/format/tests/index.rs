@@ -1,4 +1,4 @@
-//! Pages and runs of the index.
+//! Tests of the pages and runs of the index.
 
 use super::{FILE, rule};
 use crate::ErrorKind;

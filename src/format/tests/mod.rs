@@ -1,5 +1,5 @@
-//! Where parsing starts to fail: structures at a limit, and one step beyond it. The vectors cover
-//! the rest.
+//! Tests of the limits of parsing: a structure at a limit is accepted, and a structure one step
+//! beyond it is refused. The test vectors cover the other rules.
 
 mod chunks;
 mod footer;
@@ -13,7 +13,7 @@ use crate::{ErrorKind, Result};
 
 const FILE: FileId = FileId([7; 12]);
 
-/// Returns the broken rule, if any.
+/// Returns the rule that the error names, if there is an error.
 fn rule<T>(result: Result<T>) -> Option<&'static str> {
     result.err().map(|error| error.rule().expect("the rule of a file"))
 }

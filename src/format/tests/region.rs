@@ -1,4 +1,4 @@
-//! Region headers.
+//! Tests of region headers.
 
 use super::{FILE, rule};
 use crate::format::region::{RegionHeader, RegionKind};

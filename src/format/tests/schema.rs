@@ -1,4 +1,4 @@
-//! The schema block.
+//! Tests of the schema block.
 
 use super::rule;
 use crate::format::schema_block;

@@ -1,11 +1,12 @@
-//! Decodes dictionaries, runs and list views to plain values and lists, in bounded memory.
+//! Decodes dictionaries, run-end encoding and list views to plain values and lists, in bounded
+//! memory.
 //!
 //! A short encoded array can expand to a very long one. So the decoded size is computed before
-//! anything is allocated. Record batches are cut into [slices](Slices) of about 2 MiB of decoded
-//! rows. A single row that decodes to more bytes than a sample can have is refused.
+//! anything is allocated. Record batches are cut into [slices](Slices) of rows that decode to about
+//! 2 MiB. A single row that decodes to more bytes than a sample can have is refused.
 //!
-//! `arrow_select::take` would gather values like [`by_index`], but its crate is compiled without
-//! optimization, because an optimized build takes minutes.
+//! `arrow_select::take` does the same as [`by_index`], but it would be slow: its crate is compiled
+//! without optimization, because an optimized build takes minutes.
 
 use super::elements::plain_bytes;
 use crate::format::content::product_of_extents;
@@ -35,7 +36,7 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, RowError> {
         DataType::Dictionary(..) => {
             let dictionary = array.as_any_dictionary();
             let (keys, values) = (dictionary.keys(), decode(dictionary.values())?);
-            // without values, all keys are null
+            // if the dictionary has no values, all keys are null
             let indices = if values.is_empty() { vec![0; keys.len()] } else { dictionary.normalized_keys() };
             by_index(array, &values, &indices, keys.nulls())
         }
@@ -50,9 +51,9 @@ pub(super) fn decode(array: &ArrayRef) -> Result<ArrayRef, RowError> {
     }
 }
 
-/// Returns a field of an array of structs, encoded like the structs. Decoding the structs for each
-/// field would take time quadratic in the number of fields. Rows that are null only because their
-/// struct is null may have any value. Returns `None` if there is no such field.
+/// Returns a field of an array of structs, in the same encoding as the structs. Decoding the
+/// structs for each field would take time quadratic in the number of fields. Rows that are null
+/// only because their struct is null can have any value. Returns `None` if there is no such field.
 pub(super) fn field_of(array: &ArrayRef, child: usize) -> Option<ArrayRef> {
     match array.data_type() {
         DataType::Dictionary(..) => {
@@ -75,7 +76,7 @@ fn field_of_runs<R: RunEndIndexType>(array: &ArrayRef, child: usize) -> Option<A
 
 /// Expands a run-end encoded array, so that each row has its own value.
 fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, RowError> {
-    let runs = array.as_run_opt::<R>().ok_or_else(|| "run ends of an unknown type".to_owned())?;
+    let runs = array.as_run_opt::<R>().ok_or_else(|| "an array has run ends of an unknown type".to_owned())?;
     let ends = runs.run_ends().values();
     let mut run = runs.get_start_physical_index();
     let rows = (runs.offset()..).take(runs.len());
@@ -88,9 +89,9 @@ fn expanded<R: RunEndIndexType>(array: &ArrayRef) -> Result<ArrayRef, RowError> 
     by_range(array, &decode(runs.values())?, ranges)
 }
 
-/// Returns a list view as consecutive lists.
+/// Converts a list view to lists whose members are consecutive.
 fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<ArrayRef, RowError> {
-    let views = array.as_list_view_opt::<O>().ok_or_else(|| "a list view of an unknown type".to_owned())?;
+    let views = array.as_list_view_opt::<O>().ok_or_else(|| "a list view has an unknown type".to_owned())?;
     let (mut ranges, mut count) = (Vec::new(), 0_usize);
     let mut ends = vec![O::usize_as(0)];
     for (row, (start, size)) in views.offsets().iter().zip(views.sizes()).enumerate() {
@@ -100,7 +101,7 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
             count = count.saturating_add(size);
         }
         let end = O::from_usize(count);
-        ends.push(end.ok_or_else(|| RowError::at(row, "the lists of a list view are too long in total"))?);
+        ends.push(end.ok_or_else(|| RowError::at(row, "the lists of a list view have too many members in total"))?);
     }
     let values = by_range(array, views.values(), ranges.iter().cloned())?;
     GenericListArray::try_new(item.clone(), OffsetBuffer::new(ends.into()), values, views.nulls().cloned())
@@ -108,8 +109,8 @@ fn contiguous<O: OffsetSizeTrait>(array: &ArrayRef, item: &FieldRef) -> Result<A
         .map_err(|error| failed(array, &error))
 }
 
-/// Returns the values at these indices, with nulls where `nulls` has them. `array` is the encoded
-/// array, for errors.
+/// Returns the values at the given indices. A row that is null in `nulls` becomes null. Errors name
+/// the type of `array`, the encoded array.
 pub(super) fn by_index(
     array: &ArrayRef,
     values: &ArrayRef,
@@ -130,7 +131,8 @@ pub(super) fn by_index(
     by_range(array, values, indices.iter().enumerate().map(|(row, &i)| is_valid(row).then(|| one(i))))
 }
 
-/// Returns strings by index. Returns `None` if their total size exceeds their offset type.
+/// Returns the strings at the given indices, or `None` if their total size exceeds the maximum of
+/// their offset type.
 fn texts_by_index<T: ByteArrayType>(
     values: &GenericByteArray<T>,
     indices: &[usize],
@@ -153,8 +155,8 @@ fn texts_by_index<T: ByteArrayType>(
     Ok(Some(Arc::new(gathered.finish())))
 }
 
-/// Returns numbers by index, with nulls where `nulls` has them. Returns `None` for other types, and
-/// if any value is null.
+/// Returns the numbers at the given indices. A row that is null in `nulls` becomes null. Returns
+/// `None` if any value is null, or if the values are not numbers of 1, 4 or 8 bytes.
 fn numbers_by_index(values: &ArrayRef, indices: &[usize], nulls: Option<&NullBuffer>) -> Option<ArrayRef> {
     let width = values.data_type().primitive_width().filter(|_| values.null_count() == 0)?;
     let bytes = plain_bytes(values, width)?;
@@ -220,7 +222,7 @@ fn failed(array: &ArrayRef, error: &ArrowError) -> RowError {
     format!("decoding {}: {error}", array.data_type()).into()
 }
 
-/// An array of lists of any kind.
+/// An array of lists of any list type.
 pub(super) enum AnyList<'a> {
     Small(&'a ListArray),
     Large(&'a LargeListArray),
@@ -239,8 +241,8 @@ impl<'a> AnyList<'a> {
         }
     }
 
-    /// Returns the array as lists. Refuses an array that does not match the level stated by the
-    /// schema.
+    /// Returns the array as lists. Refuses an array that does not match the level that the schema
+    /// states.
     pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, RowError> {
         let mismatch =
             || RowError::from(format!("a batch has type {}, which contradicts its schema", array.data_type()));
@@ -282,7 +284,7 @@ impl<'a> AnyList<'a> {
         nulls.filter(|nulls| nulls.null_count() > 0)
     }
 
-    /// Returns the number of elements in each list of a fixed-size array.
+    /// Returns the number of elements in each list of a fixed-size array, or 0 for other arrays.
     pub(super) fn fixed_length(&self) -> usize {
         if let Self::Fixed(_, length) = self { *length } else { 0 }
     }
@@ -304,7 +306,7 @@ const MIN_ROW_BYTES: usize = 4;
 /// The maximum number of bytes that are decoded at once: the maximum size of a sample.
 const MAX_BYTES: usize = limits::CHUNK_BYTES as usize; // exact: `usize` has at least 32 bits
 
-/// Returns whether arrays of a type can take more memory after decoding.
+/// Returns whether decoding can increase the memory that an array of this type takes.
 fn is_encoded(data_type: &DataType) -> bool {
     match data_type {
         DataType::Dictionary(..) | DataType::RunEndEncoded(..) => true,
@@ -326,8 +328,9 @@ pub(super) fn check_rows(array: &ArrayRef, ranges: impl Iterator<Item = Range<us
     check_bytes(sum(ranges, MAX_BYTES, bytes))
 }
 
-/// Refuses a size that exceeds the limit of a sample or the available memory. Several samples are
-/// decoded together only if their total is below that, so the first sample is at fault.
+/// Refuses a size that exceeds the limit of a sample or the available memory. Samples are decoded
+/// together only if their total size is small. So only a slice with one sample can exceed the
+/// limit, and the error names that sample.
 fn check_bytes(bytes: usize) -> Result<(), RowError> {
     let has_memory = || Vec::<u8>::new().try_reserve_exact(bytes).is_ok();
     if bytes <= MAX_BYTES && has_memory() {
@@ -337,8 +340,8 @@ fn check_bytes(bytes: usize) -> Result<(), RowError> {
     Err(RowError::at(0, message))
 }
 
-/// Returns the decoded size of some rows in bytes, or any number above `limit` if it exceeds
-/// `limit`. Offsets and bitmaps are not counted.
+/// Returns the decoded size of some rows in bytes. If the size exceeds `limit`, returns some number
+/// above `limit`. Offsets and bitmaps are not counted.
 fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     match array.data_type() {
         DataType::Utf8 => text_bytes(array.as_string::<i32>(), &rows),
@@ -374,7 +377,8 @@ fn decoded_bytes(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     }
 }
 
-/// Adds numbers until the sum exceeds `limit`. `bytes` receives the remaining limit.
+/// Adds the sizes of entries until the sum exceeds `limit`. `bytes` returns the size of an entry;
+/// it receives the entry and the remaining limit.
 fn sum<T>(all: impl Iterator<Item = T>, limit: usize, bytes: impl Fn(T, usize) -> usize) -> usize {
     let mut total = 0_usize;
     for one in all {
@@ -421,14 +425,16 @@ fn run_bytes<R: RunEndIndexType>(array: &ArrayRef, rows: &Range<usize>, limit: u
     sum(used, limit, |(run, length), limit| decoded_bytes(runs.values(), one(run), limit).saturating_mul(length))
 }
 
-/// Returns the size of the members of lists in bytes, or their number if that is larger.
+/// Returns the decoded size of the members of lists in bytes, or the number of members if that is
+/// larger.
 fn list_bytes(array: &ArrayRef, rows: &Range<usize>, limit: usize) -> usize {
     let Ok(list) = AnyList::from_array(array) else { return 0 };
     let members = list.start(rows.start)..list.start(rows.end);
     members.len().max(decoded_bytes(list.values(), members, limit))
 }
 
-/// Returns the size of the members of list views in bytes, or their number if that is larger.
+/// Returns the decoded size of the members of list views in bytes, or the number of members if that
+/// is larger.
 fn list_view_bytes<O: OffsetSizeTrait>(array: &ArrayRef, rows: Range<usize>, limit: usize) -> usize {
     let Some(views) = array.as_list_view_opt::<O>() else { return 0 };
     let view = |row: usize| Some((views.offsets().get(row)?.as_usize(), views.sizes().get(row)?.as_usize()));
@@ -442,16 +448,17 @@ fn one(i: usize) -> Range<usize> {
     i..i.saturating_add(1)
 }
 
-/// The approximate size in bytes of a slice of rows. A slice has at least one row. With this size,
-/// the buffers of a decoder stay in the processor's cache, and the allocator reuses their memory.
+/// The approximate decoded size of a slice of rows, in bytes. A slice has at least one row. With
+/// this size, the buffers of a decoder stay in the processor's cache, and the allocator reuses
+/// their memory.
 pub(in crate::import) const SLICE_BYTES: usize = 2 << 20;
-/// The overhead per sample and column, in bytes, while a slice is converted.
+/// How many bytes the conversion of a slice takes per sample and column, in addition to the values.
 const SAMPLE_OVERHEAD_BYTES: usize = 64;
 
-/// A record batch in slices of consecutive rows.
+/// A record batch that is cut into slices of consecutive rows.
 pub(super) struct Slices {
     batch: RecordBatch,
-    /// The columns that may take more memory after decoding.
+    /// The columns that can take more memory after decoding.
     encoded: Vec<ArrayRef>,
     next: usize,
     /// The number of rows to try for the next slice.
@@ -460,15 +467,15 @@ pub(super) struct Slices {
 }
 
 impl Slices {
-    /// Starts at the first row of a batch. `added_bytes` is the size per row of fields that the
-    /// batch lacks.
+    /// Starts at the first row of a batch. `added_bytes` is the size, per row, of the fields that
+    /// the batch does not have.
     pub(super) fn of(batch: RecordBatch, added_bytes: usize) -> Self {
         let max_rows = rows_per_slice(&batch, added_bytes).max(1);
         let encoded = batch.columns().iter().filter(|array| is_encoded(array.data_type())).cloned().collect();
         Self { batch, encoded, next: 0, step: max_rows, max_rows }
     }
 
-    /// Returns whether the next rows decode to too many bytes.
+    /// Returns whether the next `rows` rows decode to more than [`SLICE_BYTES`].
     fn is_too_large(&self, rows: usize) -> bool {
         let range = self.next..self.next.saturating_add(rows);
         let bytes = self.encoded.iter().map(|array| decoded_bytes(array, range.clone(), SLICE_BYTES));
@@ -485,7 +492,7 @@ impl Iterator for Slices {
         while rows > 1 && self.is_too_large(rows) {
             rows /= 2;
         }
-        // the following rows are probably similar in size
+        // the following rows probably have a similar size
         self.step = rows.saturating_mul(2).min(self.max_rows);
         let slice = self.batch.slice(self.next, rows);
         self.next = self.next.saturating_add(rows);

@@ -1,19 +1,21 @@
 //! Converts the elements of arrays to the values that a file stores.
 //!
-//! Most Arrow buffers already hold these values, and are shared. The others are converted exactly
-//! or refused: bools, 32-bit dates, decimals (unscaled integers whose width depends only on the
-//! precision), intervals, and integers that are declared narrower than Parquet stores them.
+//! Most Arrow buffers already hold these values, and are shared. Some types are converted: bools,
+//! 32-bit dates, decimals (unscaled integers whose width depends only on the precision), intervals,
+//! and integers that are declared narrower than Parquet stores them. A value that cannot be
+//! converted exactly is refused.
 //!
-//! INT96 timestamps of Parquet are 8 bytes of nanoseconds within a day, followed by 4 bytes of the
-//! Julian day. Spark counts microseconds from Julian day 0 in 64 bits before it splits them. After
-//! the year 287,564 that number wraps, and day and nanoseconds are negative. Without wrapping, no
-//! such day fits 64 bits of microseconds since 1970, so the original value can be recovered
-//! (`int96_from_spark.parquet` of Apache's parquet-testing has one).
+//! An INT96 timestamp of Parquet has 8 bytes for the nanoseconds within a day, followed by 4 bytes
+//! for the Julian day. Spark computes the microseconds since Julian day 0 in 64 bits, and then
+//! splits them into day and nanoseconds. After the year 287,564 the microseconds overflow and wrap,
+//! so both day and nanoseconds are negative. A day so early cannot occur without wrapping, because
+//! its microseconds since 1970 do not fit in 64 bits. So the original value can be recovered. The
+//! file `int96_from_spark.parquet` of Apache's parquet-testing has an example.
 //!
-//! Intervals of Parquet are months, days and milliseconds, each a little-endian number of 32 bits.
-//! Arrow's library writes signed numbers, and the embedded Arrow schema says which of the three it
-//! omits. Intervals without an Arrow schema are unsigned, and are stored as months, days and
-//! nanoseconds.
+//! An interval of Parquet consists of months, days and milliseconds: three little-endian numbers of
+//! 32 bits. Arrow's library writes signed numbers, and the embedded Arrow schema says which of the
+//! three numbers are not used. If a file has no Arrow schema, the numbers are unsigned, and the
+//! interval is stored as months, days and nanoseconds.
 
 use super::types::element;
 use crate::DType;
@@ -39,16 +41,17 @@ pub(super) struct Refusal {
 impl Refusal {
     /// Refuses an array whose type differs from the type of its field.
     pub(super) fn wrong_type(array: &ArrayRef) -> Self {
-        let message = format!("a batch has elements of {}, which contradicts its schema", array.data_type());
+        let message = format!("a batch has elements of type {}, which contradicts its schema", array.data_type());
         Self { element: None, message }
     }
 }
 
 /// The elements of an array.
 pub(super) enum Values {
-    /// In the form in which a file stores them.
+    /// The elements in the form in which a file stores them.
     Plain(Buffer),
-    /// Nanoseconds since 1970, for timestamps whose unit depends on all of them.
+    /// Timestamps in nanoseconds since 1970. The unit in which they are stored depends on all
+    /// timestamps of the column.
     Instants(Vec<i128>),
 }
 
@@ -116,7 +119,7 @@ pub(super) fn converted<T: Clone + Default>(
 fn narrowed<T: ArrowNativeType + TryFrom<i32>>(array: &ArrayRef, dtype: DType) -> Result<Buffer, Refusal> {
     let values = array.as_primitive::<Int32Type>().values();
     converted(array, |i| {
-        let value = values.get(i).copied().unwrap_or(0); // inside the array
+        let value = values.get(i).copied().unwrap_or(0); // `i` is inside the array
         T::try_from(value).map_err(|_| format!("value {value} does not fit the declared type {dtype}"))
     })
     .map(Buffer::from_vec)
@@ -130,7 +133,7 @@ pub(super) fn instants(array: &ArrayRef) -> Result<Vec<i128>, Refusal> {
     })
 }
 
-/// Returns the bytes of all decimals. Nulls become zero.
+/// Returns all decimals in the form in which they are stored. Nulls become zero.
 fn decimals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refusal> {
     match array.data_type() {
         DataType::Decimal32(..) => decimals_of::<Decimal32Type>(array, stored),
@@ -185,7 +188,7 @@ fn too_large(array: &ArrayRef, value: i256) -> String {
     format!("unscaled value {value} does not fit the declared type {}", array.data_type())
 }
 
-/// Returns the bytes of all intervals.
+/// Returns all intervals in the form in which they are stored.
 fn intervals(array: &ArrayRef, stored: StoredElement) -> Result<Buffer, Refusal> {
     if stored_element(array.data_type()) != Some(stored) {
         return Err(Refusal::wrong_type(array));
@@ -203,7 +206,7 @@ fn intervals(array: &ArrayRef, stored: StoredElement) -> Result<Buffer, Refusal>
     }
 }
 
-/// Returns the bytes of all intervals of a Parquet array.
+/// Returns all intervals of a Parquet array in the form in which they are stored.
 fn parquet_intervals(array: &ArrayRef, stored: StoredElement) -> Result<Vec<u8>, Refusal> {
     let intervals = array.as_fixed_size_binary_opt().ok_or_else(|| Refusal::wrong_type(array))?;
     let numbers = |i| numbers(intervals.value(i));
@@ -224,21 +227,23 @@ fn numbers(bytes: &[u8]) -> Result<[u32; 3], String> {
 
 fn only_months([months, days, milliseconds]: [u32; 3]) -> Result<[u8; 4], String> {
     if (days, milliseconds) != (0, 0) {
-        return Err(format!("an interval with {days} days and {milliseconds} ms, but the Arrow schema says months"));
+        return Err(format!(
+            "an interval has {days} days and {milliseconds} ms, but the Arrow schema allows only months"
+        ));
     }
     Ok(months.to_ne_bytes())
 }
 
 fn without_months([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 4]; 2], String> {
     if months != 0 {
-        return Err(format!("an interval with {months} months, but the Arrow schema says days and milliseconds"));
+        return Err(format!("an interval has {months} months, but the Arrow schema allows only days and milliseconds"));
     }
     Ok([days, milliseconds].map(u32::to_ne_bytes))
 }
 
 fn all_parts([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 8]; 3], String> {
     if let Some(number) = [months, days].into_iter().find(|&number| i32::try_from(number).is_err()) {
-        return Err(format!("an interval of {number} months or days, but Arrow's maximum is {}", i32::MAX));
+        return Err(format!("an interval has {number} months or days, but Arrow's maximum is {}", i32::MAX));
     }
     // no overflow: the product is below 2^52
     let parts = [months.into(), days.into(), i64::from(milliseconds) * 1_000_000];

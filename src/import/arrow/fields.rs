@@ -1,8 +1,9 @@
-//! The columns of the fields of a schema, and unique names for these fields.
+//! Finds the columns of a schema, and gives its fields unique names.
 //!
-//! Columns are found by name. So [`with_distinct_names`] first renames fields until no two columns
-//! share a name. Then [`FieldPath`] descends through structs, and through lists whose members are
-//! not elements of a tensor. Every leaf is a column, and so are the nulls of every struct.
+//! Columns are looked up by name. So [`with_distinct_names`] first renames fields until no two
+//! columns share a name. Then [`FieldPath`] descends through structs, and through lists whose
+//! members are not elements of a tensor. Every leaf becomes a column, and so do the nulls of every
+//! struct.
 
 use super::metadata;
 use super::paths::{ColumnPath, Step};
@@ -18,25 +19,25 @@ use std::collections::{HashMap, HashSet};
 use std::result::Result;
 use std::sync::Arc;
 
-/// The path from the schema to a field, and further to the columns in it.
+/// The path from the schema to a field. It is extended to reach the columns inside the field.
 #[derive(Clone)]
 pub(super) struct FieldPath<'a> {
     name: String,
     path: String,
-    /// The field of the schema, followed by fields of structs.
+    /// The index of the field in the schema, followed by the index of a field in each struct.
     fields: Vec<usize>,
-    /// The remaining steps, if the path enters lists.
+    /// The steps from the first list onward, if the path enters lists.
     steps: Vec<Step>,
     levels: Vec<ListLevel>,
     /// Whether the outermost list or an enclosing struct is nullable.
     nullable: bool,
     in_struct: bool,
-    /// The outermost of the lists directly around the field, without structs in between.
+    /// The outermost list around the field, with no struct between the list and the field.
     list: Option<&'a Field>,
 }
 
 /// Refuses a schema whose columns would take too much memory. A file of a few megabytes can declare
-/// very many fields in a struct with a long name, which every column repeats.
+/// a struct with a long name and very many fields, and the column of each field repeats that name.
 pub(super) fn check_columns(schema: &Schema) -> crate::Result<()> {
     const MAX_BYTES: usize = 256 << 20;
     let fields = schema.fields().iter();
@@ -44,14 +45,16 @@ pub(super) fn check_columns(schema: &Schema) -> crate::Result<()> {
     if bytes <= MAX_BYTES {
         return Ok(());
     }
-    Err(Error::bad_input(format!("the schema has too many columns: their names and types take {bytes} bytes")))
+    Err(Error::bad_input(format!(
+        "the schema has too many columns: their names and types take {bytes} bytes, but the maximum is {MAX_BYTES}"
+    )))
 }
 
-/// Returns the approximate size of the columns of a field in bytes. The name of the enclosing
-/// struct has `outer` bytes. The recursion is bounded, because every reader bounds the depth of
-/// schemas.
+/// Returns approximately how many bytes the columns of a field take in memory. The name of the
+/// enclosing struct has `outer` bytes. The recursion is bounded, because every reader limits the
+/// depth of schemas.
 fn column_bytes(field: &Field, outer: usize) -> usize {
-    /// Per-column overhead besides the name, which is stored twice.
+    /// The overhead per column, in addition to the name, which is stored twice.
     const COLUMN_BYTES: usize = 512;
     let name = outer.saturating_add(field.name().len()).min(limits::NAME_BYTES);
     let own = name.saturating_mul(2).saturating_add(field.name().len()).saturating_add(COLUMN_BYTES);
@@ -93,8 +96,8 @@ impl<'a> FieldPath<'a> {
         }
     }
 
-    /// Descends into a field of a struct. Names too long for a column do not grow further, because
-    /// a file can have very many such fields.
+    /// Descends into a field of a struct. A name that is too long for a column does not grow
+    /// further, because a file can have very many such fields.
     fn to_child(&self, i: usize, child: &Field) -> Self {
         let mut child_path = self.clone();
         (child_path.name, child_path.path) = if self.name.len() > limits::NAME_BYTES {
@@ -131,7 +134,8 @@ impl<'a> FieldPath<'a> {
         *nullable |= is_null(field.data_type());
         let kind = kind_of(field, !self.levels.is_empty(), self.list.and_then(marked_type));
         let mut column = self.input_column(kind, metadata::of_column(field, self.list));
-        // a tensor of bools without elements would be mistaken for a struct
+        // with a path, a tensor of bools without elements would be mistaken for the nulls of a
+        // struct
         if self.in_struct && !column.kind.as_ref().is_ok_and(ColumnKind::is_like_struct_nulls) {
             column.metadata.insert(path::KEY.to_owned(), self.path);
         }
@@ -168,7 +172,7 @@ fn truncated(name: &str) -> &str {
     name.char_indices().find(is_longer).and_then(|(at, _)| name.get(..at)).unwrap_or(name)
 }
 
-/// Returns whether lists have members that are not elements of a tensor.
+/// Returns whether a field has lists whose members are not elements of a tensor.
 fn is_nested(field: &Field) -> bool {
     let data_type = decoded(field.data_type());
     let is_not_element = |item: &FieldRef| match decoded(item.data_type()) {
@@ -182,8 +186,8 @@ fn is_nested(field: &Field) -> bool {
 
 /// Returns the schema with unique names: no two fields of a struct and no two columns share a name.
 /// A second field `a` becomes `a#2`, and a field without a name becomes `#1`. If both a column
-/// `a.b` and a field `b` of a struct `a` exist, the second is renamed in the same way. The metadata
-/// records the original name. Fields retain only those [`MARKS`] that are in `own_marks`.
+/// `a.b` and a field `b` of a struct `a` exist, the later one is renamed in the same way. The
+/// metadata records the original name. Fields retain only the [`MARKS`] that are in `own_marks`.
 pub(super) fn with_distinct_names(schema: &Schema, own_marks: &[&str]) -> Schema {
     let mut columns = ColumnNames { own_marks, ..ColumnNames::default() };
     schema.fields().iter().for_each(|field| columns.collect(field, ""));
@@ -197,7 +201,7 @@ struct ColumnNames<'a> {
     own_marks: &'a [&'a str],
     /// The names in the source.
     known: HashSet<String>,
-    /// The names given so far.
+    /// The names assigned so far.
     taken: HashSet<String>,
 }
 
@@ -219,8 +223,8 @@ impl ColumnNames<'_> {
         let known: HashSet<&str> = fields.iter().map(|field| field.name().as_str()).collect();
         let mut taken: HashSet<String> = HashSet::new();
         let mut named: Vec<FieldRef> = Vec::with_capacity(fields.len());
-        // the number at which the search for a free name resumes, because many fields may share a
-        // name
+        // for each name, the number at which the search for a free name resumes: many fields can
+        // share a name, and starting over would take quadratic time
         let mut next: HashMap<&str, u64> = HashMap::new();
         for field in fields {
             let name: &str = field.name();
@@ -288,8 +292,8 @@ impl ColumnNames<'_> {
     }
 }
 
-/// Returns the dotted name of a field of a struct. Names too long for a column do not grow further,
-/// because a file can have very many such fields.
+/// Returns the dotted name of a field of a struct. A name that is too long for a column does not
+/// grow further, because a file can have very many such fields.
 pub(super) fn joined<'a>(outer: &'a str, name: &'a str) -> Cow<'a, str> {
     match outer {
         "" => name.into(),
@@ -303,8 +307,8 @@ fn is_too_long(name: &str) -> bool {
     name.len() > limits::NAME_BYTES
 }
 
-/// Returns the fields of a struct, or of the structs in lists. Returns `None` for the field of a
-/// column.
+/// Returns the fields of a struct, or of the structs inside lists. Returns `None` if the field is
+/// stored as one column.
 fn inner_fields(data_type: &DataType) -> Option<&Fields> {
     match decoded(data_type) {
         DataType::Struct(fields) => (!fields.is_empty()).then_some(fields),

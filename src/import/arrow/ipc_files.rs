@@ -1,9 +1,10 @@
 //! Arrow IPC files and streams.
 //!
-//! The decoder allocates as much memory as a message claims, and aborts the process if that fails.
-//! So every claim is compared with the bytes in the file before the decoder sees it: offsets and
-//! lengths, row counts, and the decompressed sizes of buffers, which the codec bounds by a ratio.
-//! The same check collects row counts and null counts, which can make later passes unnecessary.
+//! The decoder allocates as much memory as a message claims to need, and aborts the process if the
+//! allocation fails. So every claim is checked against the size of the file before the decoder sees
+//! it: offsets and lengths, row counts, and the decompressed sizes of buffers. The maximum
+//! compression ratio of the codec bounds the decompressed sizes. The same check collects row counts
+//! and null counts, which can make later passes unnecessary.
 
 use super::paths::{ColumnPath, FieldListing, SchemaOrder};
 use super::records::{ArrowSource, CatchPanic, RecordBatches, Records, malformed};
@@ -32,8 +33,8 @@ pub(in crate::import) fn open_file(file: &Arc<InputFile>) -> Result<ArrowSource<
         .into_source(schema)
 }
 
-/// Opens an IPC stream stored in a file. The error about a file of another format lists the
-/// `accepted` formats.
+/// Opens an IPC stream that is stored in a file. If the file has another format, the error lists
+/// the `accepted` formats.
 pub(in crate::import) fn open_stream(file: &Arc<InputFile>, accepted: &str) -> Result<ArrowSource<Ipc>> {
     let stats = check_stream(file, accepted)?;
     let ipc = Ipc {
@@ -74,13 +75,13 @@ impl Ipc {
         })
     }
 
-    /// Adds the column to an error of the decoder, which does not name the column. Bisection finds
-    /// it, because the column fails even if decoded on its own.
+    /// Adds the name of the failing column to an error of the decoder, which does not name it.
+    /// Bisection finds the column, because it fails even if it is decoded on its own.
     fn with_failing_column(&self, mut fields: &[usize], error: Error) -> Error {
         let fails =
             |fields: &[usize]| self.batches(fields).is_ok_and(|mut batches| batches.any(|batch| batch.is_err()));
         if fails(&[]) {
-            return error; // the error does not depend on columns
+            return error; // the error occurs even without columns
         }
         while let (true, Some((half, rest))) = (fields.len() > 1, fields.split_at_checked(fields.len() / 2)) {
             fields = if fails(half) { half } else { rest };
@@ -118,8 +119,8 @@ impl Records for Ipc {
         Some(self.stats.rows)
     }
 
-    /// Null counts are not used if dictionaries have nulls among their values, which the counts do
-    /// not include.
+    /// If a dictionary has nulls among its values, the null counts are not used, because they do
+    /// not include these nulls.
     fn may_have_nulls(&self, path: &ColumnPath) -> bool {
         let is_same = self.order.count == self.stats.nulls.len() && !self.stats.null_values;
         let nulls = self.order.range(path).filter(|_| is_same);
@@ -133,14 +134,16 @@ impl Records for Ipc {
     }
 }
 
-/// The maximum number of decompressed bytes per compressed byte: an RLE block of Zstandard has 4
-/// bytes and expands to 128 KiB.
+/// The maximum number of decompressed bytes per byte that Zstandard has compressed. An RLE block
+/// has 4 bytes and expands to at most 128 KiB.
 const MAX_ZSTD_RATIO: u64 = 32 << 10;
+/// The maximum number of decompressed bytes per byte that LZ4 has compressed.
 const MAX_LZ4_RATIO: u64 = 255;
-/// The maximum number of rows of a batch that take no bytes, such as nulls and runs.
+/// The maximum number of rows in a batch whose rows take almost no bytes, such as nulls or run-end
+/// encoded values.
 const MAX_EMPTY_ROWS: u64 = 1 << 24;
 
-/// The facts stated by the messages of a file or stream.
+/// The facts that the messages of a file or stream state.
 #[derive(Default)]
 struct IpcStats {
     rows: u64,
@@ -154,13 +157,13 @@ struct IpcStats {
 }
 
 impl IpcStats {
-    /// Adds a batch whose buffers decompress to this number of bytes.
+    /// Adds a batch whose buffers have `bytes` decompressed bytes in total.
     fn add(&mut self, batch: &RecordBatch, bytes: u64) -> Result<()> {
         let max_rows = bytes.saturating_mul(8).max(MAX_EMPTY_ROWS);
         let length = u64::try_from(batch.length()).ok().filter(|&length| length <= max_rows);
         let length = length.ok_or_else(|| {
             malformed_ipc(&format!(
-                "a batch of {} rows, but its {bytes} bytes can hold at most {max_rows}",
+                "a batch has {} rows, but its {bytes} bytes can hold at most {max_rows}",
                 batch.length()
             ))
         })?;
@@ -180,16 +183,16 @@ fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'
     batch.nodes().into_iter().flatten().map(|node| node.null_count() != 0)
 }
 
-/// Checks the blocks listed in the footer of a file, and returns its schema. The decoder would read
-/// all dictionaries before it returns the schema.
+/// Checks the blocks that the footer of a file lists, and returns the file's schema. The schema is
+/// not taken from the decoder, because the decoder first reads all dictionaries.
 fn check_file(file: &InputFile) -> Result<(IpcStats, SchemaRef)> {
     let mut bytes = Bytes::open(file)?;
     let trailer = bytes.read(bytes.length.saturating_sub(10), 10)?;
     let Some((footer_bytes, b"ARROW1")) = trailer.split_first_chunk::<4>() else {
-        return Err(malformed_ipc("the magic bytes at its end are missing"));
+        return Err(malformed_ipc("it does not end with the magic bytes \"ARROW1\""));
     };
     let footer_bytes =
-        u64::try_from(i32::from_le_bytes(*footer_bytes)).map_err(|_| malformed_ipc("a negative length"))?;
+        u64::try_from(i32::from_le_bytes(*footer_bytes)).map_err(|_| malformed_ipc("the footer length is negative"))?;
     let start = bytes.length.checked_sub(10).and_then(|end| end.checked_sub(footer_bytes));
     let start = start.ok_or_else(cut_off)?;
     let mut content = bytes.read(start, footer_bytes)?;
@@ -202,7 +205,8 @@ fn check_file(file: &InputFile) -> Result<(IpcStats, SchemaRef)> {
     let mut stats = IpcStats::default();
     let blocks = footer.dictionaries().into_iter().flatten().chain(footer.recordBatches().into_iter().flatten());
     let blocks = blocks.map(|block| {
-        let positive = |number: i64| u64::try_from(number).map_err(|_| malformed_ipc("a negative offset or length"));
+        let positive =
+            |number: i64| u64::try_from(number).map_err(|_| malformed_ipc("a block has a negative offset or length"));
         let start = positive(block.offset())?;
         let body = start.checked_add(positive(block.metaDataLength().into())?).ok_or_else(cut_off)?;
         let end = body.checked_add(positive(block.bodyLength())?).ok_or_else(cut_off)?;
@@ -221,8 +225,8 @@ fn check_file(file: &InputFile) -> Result<(IpcStats, SchemaRef)> {
     Ok((stats, Arc::new(schema)))
 }
 
-/// Refuses overlapping blocks before any is read. Otherwise a small file could list one message any
-/// number of times, and the decoder would append the values of a dictionary each time.
+/// Refuses overlapping blocks before any block is read. Otherwise a small file could list the
+/// message of a dictionary any number of times, and the decoder would append its values each time.
 fn check_disjoint(mut blocks: Vec<Range<u64>>) -> Result<()> {
     blocks.sort_unstable_by_key(|block| block.start);
     match blocks.iter().zip(blocks.iter().skip(1)).all(|(block, next)| block.end <= next.start) {
@@ -251,12 +255,13 @@ fn check_stream(file: &InputFile, accepted: &str) -> Result<IpcStats> {
             check_byte_order(Some(message.header_as_schema().ok_or_else(|| foreign(file, accepted))?))?;
         }
         check_version(message.version())?;
-        let body_bytes = u64::try_from(message.bodyLength()).map_err(|_| malformed_ipc("a negative length"))?;
+        let body_bytes =
+            u64::try_from(message.bodyLength()).map_err(|_| malformed_ipc("a message has a negative length"))?;
         bytes.check_message(&metadata, at, body_bytes, &mut stats)?;
         if is_changed {
             stats.patch = at.checked_sub(u64_of(metadata.len())).map(|start| (start, metadata.into()));
         }
-        at += body_bytes; // lies in the file
+        at += body_bytes; // the body lies in the file
     }
     match bytes.length - at {
         _ if at == 0 => Err(foreign(file, accepted)),
@@ -300,7 +305,7 @@ fn cut_off() -> Error {
     Error::bad_input("the Arrow file or stream is cut off or malformed: a message extends beyond its end")
 }
 
-/// A file whose claims about itself are compared with its length.
+/// A file, with the length against which the offsets and lengths in the file are checked.
 struct Bytes<'a> {
     file: &'a InputFile,
     reader: BufReader<InputReader>,
@@ -331,8 +336,8 @@ impl<'a> Bytes<'a> {
         if u64_of(out.len()) == bytes { Ok(out) } else { Err(cut_off()) }
     }
 
-    /// Returns the metadata of the message at `at`, and moves `at` past it. Returns an empty
-    /// vector at the end marker.
+    /// Returns the metadata of the message at `at`, and moves `at` past the metadata. Returns an
+    /// empty vector at the end marker.
     fn stream_metadata(&mut self, at: &mut u64) -> Result<Vec<u8>> {
         let mut length = CONTINUATION.to_vec();
         for _ in 0..2 {
@@ -361,8 +366,8 @@ impl<'a> Bytes<'a> {
         stats.add(&batch, bytes)
     }
 
-    /// Checks that buffers lie in the body without overlap, and that compressed buffers claim a
-    /// plausible length. Returns the total decompressed length, which fits in memory.
+    /// Checks that buffers lie in the body and do not overlap, and that compressed buffers claim a
+    /// plausible decompressed length. Returns the total decompressed length, which fits in memory.
     fn check_buffers(&mut self, batch: &RecordBatch, body: u64, body_bytes: u64) -> Result<u64> {
         let ratio = batch.compression().map(|compression| match compression.codec() {
             CompressionType::ZSTD => MAX_ZSTD_RATIO,
@@ -371,7 +376,8 @@ impl<'a> Bytes<'a> {
         let (mut bytes, mut stored_bytes) = (0_u64, 0_u64);
         for buffer in batch.buffers().into_iter().flatten() {
             let (offset, length) = (u64::try_from(buffer.offset()).ok(), u64::try_from(buffer.length()).ok());
-            let (offset, length) = offset.zip(length).ok_or_else(|| malformed_ipc("a negative offset or length"))?;
+            let (offset, length) =
+                offset.zip(length).ok_or_else(|| malformed_ipc("a buffer has a negative offset or length"))?;
             let inside = offset.checked_add(length).is_some_and(|end| end <= body_bytes);
             if !inside {
                 return Err(cut_off());
@@ -379,9 +385,9 @@ impl<'a> Bytes<'a> {
             stored_bytes = stored_bytes.saturating_add(length);
             if let Some(ratio) = ratio.filter(|_| length > 0) {
                 if length < 8 {
-                    return Err(malformed_ipc("a compressed buffer without its length"));
+                    return Err(malformed_ipc("a compressed buffer does not state its decompressed length"));
                 }
-                let claim = self.read(body + offset, 8)?; // lies in the file
+                let claim = self.read(body + offset, 8)?; // the buffer lies in the file
                 bytes = bytes.saturating_add(check_claim(&claim, length, ratio)?);
             } else {
                 bytes = bytes.saturating_add(length);
@@ -410,5 +416,5 @@ fn check_claim(claim: &[u8], length: u64, ratio: u64) -> Result<u64> {
         return Ok(length);
     }
     let possible = u64::try_from(claim).ok().filter(|&claim| claim <= length.saturating_mul(ratio));
-    possible.ok_or_else(|| malformed_ipc(&format!("{length} compressed bytes cannot decompress to {claim}")))
+    possible.ok_or_else(|| malformed_ipc(&format!("{length} compressed bytes cannot decompress to {claim} bytes")))
 }

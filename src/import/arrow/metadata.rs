@@ -1,8 +1,9 @@
 //! The metadata of columns and files, and the source schema that is saved for an export.
 //!
-//! Metadata of the input is copied, except keys that describe the source's layout or that the
-//! importer itself defines. Entries that exceed a limit of the format are dropped and listed. The
-//! saved schema repeats only what a column's own metadata does not say.
+//! The metadata of the input is copied, except for the keys that describe the layout of the source
+//! or that the importer itself defines. Entries that exceed a limit of the format are dropped, and
+//! their keys are listed. The saved schema does not repeat long entries that are in the metadata of
+//! a column.
 
 use super::types::{ENCRYPTED, INT96, decoded, dim_names, element_type, expressed_by_shape, is_nullable};
 use crate::format::path;
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 const FIELD_ID: &str = "PARQUET:field_id";
-/// Keys of a field that describe its source, or that the importer defines.
+/// The metadata keys of a field that describe its source, or that the importer defines.
 const INTERNAL_KEYS: [&str; 10] = [
     FIELD_ID,
     LOGICAL_TYPE,
@@ -36,8 +37,8 @@ const INTERNAL_KEYS: [&str; 10] = [
 /// The internal keys that the saved schema contains.
 const SCHEMA_KEYS: [&str; 3] = [FIELD_ID, LOGICAL_TYPE, saved_schema::NAME];
 
-/// Returns the metadata of the column of a field. If the field holds the members of a list, the
-/// metadata of the list take precedence.
+/// Returns the metadata of the column that stores a field. If the field holds the members of a
+/// list, the metadata of the list takes precedence.
 pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
     let own = field.metadata().iter().filter(|(key, _)| list.is_none_or(|list| !list.metadata().contains_key(key)));
     let all = list.into_iter().flat_map(|list| list.metadata().iter()).chain(own);
@@ -53,9 +54,9 @@ pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
     metadata
 }
 
-/// Returns the metadata of the file. `saved` is its schema, which may exceed the limit of the
-/// format until the fields without columns are removed from it. `dropped` has the keys that the
-/// reader of the file has dropped.
+/// Returns the metadata of the file. `saved` is the schema to save. It can exceed the limit of the
+/// format until the fields without columns are removed from it. `dropped` lists the keys that the
+/// reader of the file has already dropped.
 pub(super) fn of_file(schema: &Schema, saved: Option<String>, dropped: &[String]) -> Metadata {
     let own = schema.metadata().iter();
     let own = own.filter(|(key, _)| ![saved_schema::KEY, DROPPED].contains(&key.as_str()));
@@ -64,8 +65,8 @@ pub(super) fn of_file(schema: &Schema, saved: Option<String>, dropped: &[String]
     metadata
 }
 
-/// Returns the entries within the limits of the format. The keys of the others are recorded after
-/// the keys in `dropped`.
+/// Returns the entries that are within the limits of the format. The keys of all other entries are
+/// recorded after the keys in `dropped`.
 fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dropped: &[String]) -> Metadata {
     let mut metadata = Metadata::new();
     let mut dropped = dropped.to_vec();
@@ -85,8 +86,8 @@ fn within_limits<'a>(entries: impl Iterator<Item = (&'a String, &'a String)>, dr
 /// The maximum size of saved dictionary values, in bytes.
 const MAX_DICTIONARY_BYTES: usize = 64 << 10;
 
-/// Returns the schema in the form of a metadata value. `first_batch` reads the first batch,
-/// restricted to the given fields.
+/// Returns the schema, encoded as a metadata value. `first_batch` reads the given fields of the
+/// first batch.
 pub(super) fn saved_schema_of(
     schema: &Schema,
     first_batch: impl FnOnce(&[usize]) -> Option<RecordBatch>,
@@ -99,8 +100,8 @@ pub(super) fn saved_schema_of(
     encoded(&fields)
 }
 
-/// Returns a field with the metadata to save. `array` has samples of the field. Long metadata of a
-/// column is not saved twice.
+/// Returns a field with the metadata to save. `array` has samples of the field. Long values are
+/// left out if the field is a column, because the metadata of the column has them.
 fn preserved(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
     let is_column = may_be_column && !matches!(decoded(field.data_type()), DataType::Struct(_));
     let own = |(key, value): &(&String, &String)| {
@@ -141,7 +142,8 @@ fn list_members(lists: &ArrayRef) -> Option<ArrayRef> {
     })
 }
 
-/// Returns the strings or integers of a dictionary as a JSON array, if it is small and has no null.
+/// Returns the strings or integers of a dictionary as a JSON array, if the dictionary is small and
+/// has no nulls.
 fn dictionary_values(array: &ArrayRef) -> Option<String> {
     let values = array.as_any_dictionary_opt()?.values();
     if values.null_count() > 0 || values.get_array_memory_size() > 2 * MAX_DICTIONARY_BYTES {

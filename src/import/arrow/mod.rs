@@ -1,4 +1,4 @@
-//! The parts of Arrow's Rust library that occur in the signatures of [`import`](super) and
+//! The items of Arrow's Rust library that occur in the signatures of [`import`](super) and
 //! [`export`](crate::export), under the names that they have in the crate `arrow`.
 //!
 //! The crate `arrow` itself is not a dependency: it includes kernels (casts, sorts, comparisons)

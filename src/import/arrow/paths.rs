@@ -1,8 +1,8 @@
 //! Paths from a schema to its columns, and the positions of fields in a file's lists.
 //!
-//! Files list facts about the fields of a schema depth first: null counts of all fields (Arrow
-//! IPC), or statistics of leaf fields (Parquet). [`SchemaOrder`] maps a [path](ColumnPath) to
-//! positions in such a list.
+//! Files list facts about the fields of a schema in depth-first order: the null counts of all
+//! fields (Arrow IPC), or the statistics of leaf fields (Parquet). [`SchemaOrder`] maps a
+//! [path](ColumnPath) to positions in such a list.
 
 use crate::logical::arrow_type::members;
 use arrow_schema::{DataType, Schema};
@@ -21,7 +21,7 @@ pub(in crate::import) enum Step {
 /// The path from a record batch to the array of a column.
 #[derive(Clone)]
 pub(in crate::import) struct ColumnPath {
-    /// The field of the schema, followed by fields of structs.
+    /// The index of the field in the schema, followed by the index of a field in each struct.
     pub fields: Vec<usize>,
     /// The steps from the first list onward, if the column is inside lists.
     pub steps: Vec<Step>,
@@ -30,10 +30,10 @@ pub(in crate::import) struct ColumnPath {
 }
 
 impl ColumnPath {
-    /// Returns whether the path leads through a struct.
+    /// Returns whether the path leads through the struct at `around`.
     pub(super) fn is_in(&self, around: &Self) -> bool {
         let is_longer = self.fields.len() > around.fields.len() || self.steps.len() > around.steps.len();
-        // steps start after the last field
+        // the steps start only after the last field
         let is_same = self.fields == around.fields || around.steps.is_empty();
         is_longer && is_same && self.fields.starts_with(&around.fields) && self.steps.starts_with(&around.steps)
     }
@@ -88,8 +88,8 @@ impl SchemaOrder {
 }
 
 impl FieldRange {
-    /// Creates the entry of the next field in the list of the file's fields, after `count`
-    /// positions. The recursion is as deep as the schema, which the decoder has bounded.
+    /// Creates the range of the next field, which starts at position `count`, and advances `count`
+    /// past it. The recursion is as deep as the schema, and the decoder has limited that depth.
     fn of(data_type: &DataType, listing: FieldListing, count: &mut usize) -> Self {
         let start = *count;
         let mut of_all = |types: &mut dyn Iterator<Item = &DataType>| -> Vec<Self> {
@@ -100,10 +100,10 @@ impl FieldRange {
             DataType::Struct(fields) => of_all(&mut fields.iter().map(|field| field.data_type())),
             DataType::RunEndEncoded(ends, values) if listing.own() > 0 => {
                 of_all(&mut [ends.data_type(), values.data_type()].into_iter());
-                // their nulls are not counted
+                // the counts do not include the nulls in the values, so they are not used
                 return Self { range: start..start, inside: Vec::new() };
             }
-            // no path leads into these
+            // no path leads into the fields of a union
             DataType::Union(fields, _) if listing.own() > 0 => {
                 of_all(&mut fields.iter().map(|(_, field)| field.data_type()));
                 Vec::new()
@@ -121,8 +121,7 @@ impl FieldRange {
 }
 
 impl FieldListing {
-    /// Returns the number of positions that a field with inner fields occupies itself, not counting
-    /// the inner fields.
+    /// Returns how many positions a field with inner fields takes in addition to its inner fields.
     fn own(self) -> usize {
         usize::from(matches!(self, Self::Nodes))
     }

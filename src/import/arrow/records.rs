@@ -2,9 +2,9 @@
 //! already has, see [`memory`](crate::import::run::memory).
 //!
 //! [`ArrowSource`] turns the fields of a schema into columns, and record batches into rows, one
-//! slice of about 2 MiB at a time. If inputs differ slightly, it first converts each batch to the
-//! unified fields of all inputs. If a file states that a column has no nulls, a pass records any
-//! nulls that it finds nevertheless.
+//! slice of about 2 MiB at a time. If the inputs have slightly different schemas, it first converts
+//! each batch to the unified fields of all inputs. If the statistics of a file state that a column
+//! has no nulls, but a pass finds some, the source records the contradiction.
 
 use super::decode::Slices;
 use super::fields::with_distinct_names;
@@ -39,16 +39,16 @@ pub(in crate::import) trait Records {
     /// Returns the number of rows, if it is known before reading.
     fn row_count(&self) -> Option<u64>;
 
-    /// Starts a pass over only these fields of the schema, given in ascending order.
+    /// Starts a pass that reads only these fields of the schema. `fields` are in ascending order.
     fn record_batches(&self, fields: &[usize], rows: PassRows) -> Result<RecordBatches<'_>>;
 
-    /// Returns the first batch with only these fields, if it can be read again later.
+    /// Returns the first batch with only these fields, if a later pass can read it again.
     fn first_batch(&self, fields: &[usize]) -> Option<RecordBatch> {
         self.record_batches(fields, PassRows::All).ok()?.next()?.ok() // the passes report errors
     }
 
-    /// Returns whether the struct or the list members at the end of a path may be null. `false` is
-    /// a claim of the file, known without reading rows.
+    /// Returns whether the struct or the list members at the end of a path can be null. `false` is
+    /// a claim in the statistics of the file; no rows are read.
     fn may_have_nulls(&self, _path: &ColumnPath) -> bool {
         true
     }
@@ -68,7 +68,8 @@ pub(in crate::import) trait Records {
         true
     }
 
-    /// Returns the marks of fields that were set by the reader rather than found in the file.
+    /// Returns the marks that the reader sets on fields. Any other mark comes from the file, and is
+    /// removed.
     fn own_marks(&self) -> &[&str] {
         &[]
     }
@@ -79,7 +80,7 @@ pub(in crate::import) trait Records {
     }
 }
 
-/// A source that yields record batches.
+/// A source of rows, which it reads as record batches.
 pub(in crate::import) struct ArrowSource<R> {
     records: R,
     /// The schema of the records.
@@ -93,17 +94,17 @@ pub(in crate::import) struct ArrowSource<R> {
     paths: Vec<ColumnPath>,
     /// The metadata keys that the reader of the file has dropped.
     dropped: Vec<String>,
-    /// Computed on demand, because dictionaries are read from the first batch.
+    /// Computed on demand, because it has dictionary values, which are read from the first batch.
     metadata: OnceLock<Metadata>,
-    /// Whether nulls were found that the file's statistics deny.
+    /// Whether a pass found nulls in a column that has none according to the file's statistics.
     contradicts_statistics: AtomicBool,
     /// Whether the file's null statistics are ignored.
     ignores_statistics: AtomicBool,
 }
 
 impl<R: Records> ArrowSource<R> {
-    /// Makes a source whose columns are the fields of the schema. Fields in structs get dotted
-    /// names. Refuses a schema with too many columns.
+    /// Creates a source whose columns are the fields of the schema. The fields of structs get
+    /// dotted names. Refuses a schema with too many columns.
     pub(in crate::import) fn new(schema: &Schema, records: R) -> Result<Self> {
         check_columns(schema)?;
         let schema = Arc::new(with_distinct_names(schema, records.own_marks()));
@@ -122,7 +123,7 @@ impl<R: Records> ArrowSource<R> {
         })
     }
 
-    /// Records metadata keys that are no longer in the schema.
+    /// Records the metadata keys that the reader has removed from the schema.
     pub(in crate::import) fn with_dropped(self, dropped: Vec<String>) -> Self {
         Self { dropped, ..self }
     }
@@ -261,7 +262,8 @@ impl<R: Records> ArrowSource<R> {
             requested.iter().filter_map(|requested| requested.path.fields.first().copied()).collect();
         let fields: Vec<usize> = fields.into_iter().collect();
         let (own, roots) = self.roots(&fields);
-        let records = catch_panic(|| self.records.record_batches(&own, rows))?; // opening a file reads its dictionaries
+        // opening a file reads its dictionaries, which can panic
+        let records = catch_panic(|| self.records.record_batches(&own, rows))?;
         let (contradicts_statistics, convert) = (&self.contradicts_statistics, Box::new(convert));
         Ok(Box::new(RecordPass {
             records,
@@ -283,7 +285,7 @@ impl<R: Records> ArrowSource<R> {
     }
 
     fn requested(&self, columns: &[usize]) -> Result<Vec<PassColumn<'_>>> {
-        let unknown = || Error::bad_argument("a pass over a column that the input does not have");
+        let unknown = || Error::bad_argument("a pass requests a column that the input does not have");
         columns.iter().map(|&column| self.pass_column(column).ok_or_else(unknown)).collect()
     }
 
@@ -293,8 +295,8 @@ impl<R: Records> ArrowSource<R> {
         Some(PassColumn { path, kind, is_non_null: self.is_own(path) && !self.may_have_nulls(column), unfolded: None })
     }
 
-    /// Returns the structs around the requested columns that are nullable by type but not null
-    /// according to the file's statistics.
+    /// Returns the structs around the requested columns that are nullable by type, but have no
+    /// nulls according to the file's statistics.
     fn non_null_structs(&self, columns: &[usize], requested: &[PassColumn]) -> Vec<PassColumn<'_>> {
         let columns: BTreeSet<usize> = columns.iter().copied().collect();
         let has_nulls = |column: &InputColumn| column.struct_nulls.is_some_and(|nulls| nulls.may_be_null);
@@ -308,23 +310,24 @@ impl<R: Records> ArrowSource<R> {
 struct PassColumn<'a> {
     path: &'a ColumnPath,
     kind: &'a ColumnKind,
-    /// Whether the file's statistics deny that it has nulls.
+    /// Whether the column has no nulls according to the file's statistics.
     is_non_null: bool,
     /// The number of outer dimensions that are lists, if already known.
     unfolded: Option<usize>,
 }
 
-/// A field of the schema.
+/// A field of the schema, and its type in the records.
 #[derive(Clone, Copy)]
 struct RootField<'a> {
-    /// Its type in the records; `None` if they lack it.
+    /// The type in the records, or `None` if the records do not have the field.
     from: Option<&'a DataType>,
     target: &'a DataType,
     is_same: bool,
 }
 
 impl RootField<'_> {
-    /// Returns the approximate size per row, in bytes, of what the records lack.
+    /// Returns approximately how many bytes per row the converted field takes, or 0 if the field is
+    /// not converted.
     fn added_bytes(&self) -> usize {
         if self.is_same { 0 } else { null_bytes(self.target) }
     }
@@ -367,15 +370,16 @@ struct RecordPass<'a, T> {
     records: RecordBatches<'a>,
     /// The fields of the schema that contain the columns.
     fields: Vec<usize>,
-    /// How these are derived from the records.
+    /// How these fields are derived from the records.
     roots: Vec<RootField<'a>>,
     requested: Vec<PassColumn<'a>>,
-    /// Structs that the file declares non-null. Their nulls would be lost.
+    /// Structs that have no nulls according to the file's statistics. If they have nulls
+    /// nevertheless, these nulls would be lost.
     non_null: Vec<PassColumn<'a>>,
-    /// Set if the rows have nulls that the file's statistics deny.
+    /// Set if the rows of a column have nulls that contradict the file's statistics.
     contradicts_statistics: &'a AtomicBool,
     convert: Box<dyn Fn(usize, ColumnItems) -> std::result::Result<T, RowError> + 'a>,
-    /// The rest of the current record batch.
+    /// The remaining slices of the current record batch.
     slices: Option<Slices>,
 }
 
@@ -405,7 +409,8 @@ impl<T> RecordPass<'_, T> {
         let columns = self.requested.iter().enumerate().map(column).collect::<Result<_>>()?;
         for non_null in &self.non_null {
             if self.items(&slice, non_null)?.is_ok_and(|items| items.has_nulls(non_null.kind.lists.len())) {
-                return Err(Error::bad_input("malformed file: it has a null struct, which its statistics deny"));
+                let message = "the file is malformed: it has a null struct, but its statistics say that it has none";
+                return Err(Error::bad_input(message));
             }
         }
         Ok(Batch { row_count: slice.batch.num_rows(), columns })

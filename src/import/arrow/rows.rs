@@ -1,14 +1,15 @@
-//! The rows of a column in a record batch: from nested arrays to contiguous elements.
+//! Converts the rows of a column in a record batch: from nested arrays to contiguous elements.
 //!
 //! A [path](ColumnPath) leads through structs and lists to an array whose rows are the items of the
-//! column. [`locate`] follows it, and then the dimensions of the items, down to the elements. From
-//! offsets and validity alone, it finds for each item the range of its elements and the extents
-//! that the type leaves open. The first pass stops there and makes outlines. The second pass makes
-//! the elements contiguous, and copies nothing where they already are.
+//! column. [`locate`] follows the path, and then the dimensions of the items, down to the elements.
+//! For each item, it finds the range of the item's elements and the extents that the type leaves
+//! open. It reads only offsets and validity. The first pass stops there and makes outlines. The
+//! second pass makes the elements contiguous. It does not copy elements that are already
+//! contiguous.
 //!
-//! Sibling lists of different lengths do not form a tensor. In that case outer dimensions become
-//! lists, as few as possible. The first pass finds how many; the second gets the number in its
-//! request.
+//! Sibling lists of different lengths do not form a tensor. In that case, outer dimensions become
+//! levels of lists, as few as possible. The first pass finds how many, and the request of the
+//! second pass states the number.
 
 use super::decode::{AnyList, by_index, check_rows, decode, field_of};
 use super::elements::{Refusal, Values, instants, plain_bytes, values};
@@ -55,8 +56,8 @@ enum Items {
     Tensors(Tensors),
 }
 
-/// Finds the items of a column of this kind in a batch, which has the fields `fields` of the
-/// schema. `unfolded` is the number of outer dimensions that are lists, if already known.
+/// Finds the items of a column of this kind in a batch. The batch has the fields `fields` of the
+/// schema. `unfolded` is the number of outer dimensions that are lists, if it is already known.
 pub(super) fn locate(
     batch: &RecordBatch,
     fields: &[usize],
@@ -115,7 +116,7 @@ fn items_of(
             let halves = kind.as_pairs();
             let tensors = tensors(array, nulls, &halves)?;
             if tensors.has_nulls(nulls) {
-                return Err(NotTensors::Refusal("null in a complex number".to_owned().into()));
+                return Err(NotTensors::Refusal("a complex number has a null".to_owned().into()));
             }
             Items::Tensors(tensors)
         }
@@ -141,7 +142,7 @@ impl ColumnItems {
                         ranges.filter(|(item, _)| self.nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*item)));
                     outline.instants = present
                         .flat_map(|(item, range)| {
-                            let row = row_of(item, &self.lists).unwrap_or(0); // every item is in a list
+                            let row = row_of(item, &self.lists).unwrap_or(0); // every item is in a row
                             found.get(range.clone()).unwrap_or(&[]).iter().map(move |instant| (*instant, row))
                         })
                         .collect();
@@ -159,8 +160,9 @@ impl ColumnItems {
         matches!(&self.items, Items::Tensors(tensors) if !is_scalar && tensors.has_nulls(self.nulls.as_ref()))
     }
 
-    /// Returns whether there are null structs or nulls inside rows: null elements, or null members
-    /// of lists that are dimensions. The type of the column has `level_count` levels of lists.
+    /// Returns whether any struct is null or any row has nulls inside: null elements, or null
+    /// members of lists that are dimensions. The type of the column has `level_count` levels of
+    /// lists.
     pub(super) fn has_nulls(&self, level_count: usize) -> bool {
         if let Items::Structs { first_null, .. } = self.items {
             return first_null.is_some();
@@ -170,8 +172,8 @@ impl ColumnItems {
         inner || (!unfolded.is_empty() && self.nulls.is_some()) || self.has_null_elements()
     }
 
-    /// Makes the elements of all items contiguous. `unit` is for timestamps whose unit the type
-    /// does not state.
+    /// Makes the elements of all items contiguous. If the type of timestamps does not state their
+    /// unit, they are converted to `unit`.
     pub(super) fn rows(self, unit: Option<TimeUnit>) -> Result<ColumnRows, RowError> {
         let has_null_elements = self.has_null_elements();
         let Self { kind, lists, nulls, items } = self;
@@ -210,7 +212,8 @@ impl ColumnItems {
                     Values::Plain(bytes) => Ok(bytes),
                     Values::Instants(instants) => in_units(&instants, unit),
                 };
-                // the values behind nulls are arbitrary
+                // a null has an arbitrary value, which can be refused: try again without such
+                // values
                 let bytes = bytes_of(&elements).or_else(|refused| match tensors.with_nulls(&elements, is_null) {
                     Some(elements) => bytes_of(&elements),
                     None => Err(refused),
@@ -236,7 +239,7 @@ impl ColumnItems {
 /// Converts timestamps to the unit of their column.
 fn in_units(instants: &[i128], unit: Option<TimeUnit>) -> Result<Buffer, Refusal> {
     let refused = |element, message| Refusal { element, message };
-    let unit = unit.ok_or_else(|| refused(None, "INT96 timestamps in a column without a unit".to_owned()))?;
+    let unit = unit.ok_or_else(|| refused(None, "a column of INT96 timestamps has no unit".to_owned()))?;
     let exact = instants.iter().enumerate().map(|(element, &instant)| {
         let expected = ArrowType::Timestamp(unit, None);
         let text =
@@ -246,8 +249,8 @@ fn in_units(instants: &[i128], unit: Option<TimeUnit>) -> Result<Buffer, Refusal
     Ok(Buffer::from_vec(exact.collect::<Result<Vec<i64>, _>>()?))
 }
 
-/// Returns the bytes of consecutive ranges: a slice of the buffer if they are contiguous, otherwise
-/// a copy.
+/// Returns the bytes of the ranges, one after the other. If the ranges are contiguous, the bytes
+/// are a slice of the buffer, otherwise a copy.
 fn contiguous_bytes(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBytes, ItemBytes)> {
     let first = ranges.first().map_or(0, ExactSizeIterator::len);
     let item_bytes = if ranges.iter().all(|range| range.len() == first) {
@@ -299,8 +302,8 @@ struct ArrayCursor {
     around: Option<NullBuffer>,
     /// The nulls of the array and of the enclosing structs.
     nulls: Option<NullBuffer>,
-    /// Positions in the array, ascending, or `None` for all. Members hidden by null lists are left
-    /// out.
+    /// The positions of the entries in the array, ascending, or `None` if every position is an
+    /// entry. The members of null lists are not entries.
     entries: Option<Vec<usize>>,
 }
 
@@ -372,7 +375,8 @@ impl ArrayCursor {
                 return Err(RowError::at(row, format!("the lists have more than {max} members that take no memory")));
             }
             if members.try_reserve(range.len()).is_err() {
-                return Err(RowError::at(row, format!("out of memory for more than {} list members", members.len())));
+                let message = format!("there is not enough memory for more than {} list members", members.len());
+                return Err(RowError::at(row, message));
             }
             members.extend(range);
         }
@@ -416,9 +420,9 @@ impl ArrayCursor {
 
 /// The tensors of one column in one batch.
 struct Tensors {
-    /// The range of each sample in `elements`; arbitrary for a null.
+    /// The range of each item in `elements`. The range of a null item is arbitrary.
     ranges: Vec<Range<usize>>,
-    /// The extents that the type leaves open, sample by sample.
+    /// The extents that the type leaves open, item by item.
     open_extents: Vec<u32>,
     elements: ArrayRef,
 }
@@ -447,7 +451,7 @@ impl Tensors {
 enum NotTensors {
     /// A row cannot be stored.
     Refusal(RowError),
-    /// A row is not a tensor, unless this number of outer dimensions become lists.
+    /// A row is not a tensor unless the outermost `dimensions` dimensions become lists.
     Nested { dimensions: usize, problem: RowError },
 }
 
@@ -479,7 +483,7 @@ fn tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> R
     Ok(Tensors { open_extents: open_extents.collect(), ranges: walk.ranges, elements: array })
 }
 
-/// The ranges of all samples while the levels of lists are entered one by one.
+/// The ranges of all rows while the levels of lists are entered one by one.
 struct Walk<'a> {
     ranges: Vec<Range<usize>>,
     nulls: Option<&'a NullBuffer>,
@@ -507,7 +511,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Enters the lists of each sample, and returns its extent in this dimension.
+    /// Enters the lists of each row, and returns the extents of all rows in this dimension.
     fn enter_lists(&mut self, list: &AnyList, dimension: usize) -> Result<Vec<u32>, NotTensors> {
         let mut ranges = std::mem::take(&mut self.ranges);
         let mut extents = Vec::with_capacity(ranges.len());
@@ -535,7 +539,7 @@ impl Walk<'_> {
         // a null list of the outermost dimension is a null sample
         let Some(nulls) = list.nulls().filter(|_| dimension > 0) else { return Ok(()) };
         if range.clone().any(|i| nulls.is_null(i)) {
-            return Err(self.nested(dimension, row, "null list in a tensor, which has no length".to_owned()));
+            return Err(self.nested(dimension, row, "a tensor has a null list, whose length is unknown".to_owned()));
         }
         Ok(())
     }
@@ -593,14 +597,14 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
             continue;
         }
         if data.nulls().is_some_and(|nulls| nulls.is_null(row)) || shapes.is_null(row) {
-            return Err(RowError::at(row, "a tensor whose data or shape is null"));
+            return Err(RowError::at(row, "the data or the shape of a tensor is null"));
         }
         let stored = extents.slice(row * rank, rank); // in bounds: each row has `rank` extents
         let extents: Option<Vec<u32>> = stored.iter().map(|extent| u32::try_from(extent?).ok()).collect();
-        let extents = extents.ok_or_else(|| RowError::at(row, "a tensor with a null or negative extent"))?;
+        let extents = extents.ok_or_else(|| RowError::at(row, "a tensor has a null or negative extent"))?;
         let range = data.start(row)..data.start(row + 1);
         if product_of_extents(&extents) != Some(range.len()) {
-            return Err(RowError::at(row, format!("a tensor of shape {extents:?} with {} elements", range.len())));
+            return Err(RowError::at(row, format!("a tensor of shape {extents:?} has {} elements", range.len())));
         }
         samples.open_extents.extend(open_extents(row, kind, &extents)?);
         samples.ranges.push(range.start - first..range.end - first); // offsets do not descend
@@ -608,7 +612,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
     Ok(samples)
 }
 
-/// Returns the extents that the type leaves open. Checks the others against the type.
+/// Returns the extents that the type leaves open. Checks the other extents against the type.
 fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u32>, RowError> {
     let mut open = Vec::new();
     for (level, &extent) in kind.levels.iter().zip(extents) {
@@ -616,7 +620,7 @@ fn open_extents(row: usize, kind: &ColumnKind, extents: &[u32]) -> Result<Vec<u3
             Level::Open => open.push(extent),
             Level::Fixed(expected) if expected.first() == Some(&extent) => {}
             Level::Fixed(expected) => {
-                let message = format!("a tensor of shape {extents:?}, but its type fixes an extent to {expected:?}");
+                let message = format!("a tensor has shape {extents:?}, but its type fixes an extent at {expected:?}");
                 return Err(RowError::at(row, message));
             }
         }
@@ -644,7 +648,7 @@ fn checked_slice(array: &ArrayRef, rows: Range<usize>) -> Result<ArrayRef, RowEr
     Ok(array.slice(rows.start, length.ok_or_else(outside)?))
 }
 
-/// Returns the bytes of all strings, and the range of each.
+/// Returns the bytes of all strings, and the range of each string.
 fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Vec<Range<usize>>), RowError> {
     Ok(match array.data_type() {
         DataType::Utf8 => string_ranges(array.as_string::<i32>()),
@@ -686,7 +690,7 @@ fn view_ranges<T: ByteViewType>(
 }
 
 fn fixed_binary_ranges(array: &ArrayRef, length: i32) -> Result<(Buffer, Vec<Range<usize>>), RowError> {
-    let width = usize::try_from(length).map_err(|_| format!("fixed-size binary of {length} bytes"))?;
+    let width = usize::try_from(length).map_err(|_| format!("a fixed-size binary type has width {length}"))?;
     let buffer = plain_bytes(array, width).ok_or_else(outside)?;
     // in bounds: the buffer holds all rows
     Ok((buffer, (0..array.len()).map(|row| row * width..(row + 1) * width).collect()))

@@ -1,13 +1,13 @@
-//! Repairs the bytes of an Arrow schema that its decoder would refuse.
+//! Repairs an encoded Arrow schema that the decoder would refuse.
 //!
-//! A schema is a flatbuffer: in the footer of an IPC file, in the first message of a stream, and in
-//! the metadata of a Parquet file. The decoder refuses the whole schema because of two things that
-//! other readers accept: metadata that is not UTF-8, which pyarrow writes for pickled types, and
-//! integers of 128 bits, which polars writes.
+//! The encoded schema is a flatbuffer. It is in the footer of an IPC file, in the first message of
+//! a stream, and in the metadata of a Parquet file. The decoder refuses the whole schema because of
+//! two things that other readers accept: metadata that is not UTF-8, which pyarrow writes for
+//! pickled types, and 128-bit integers, which polars writes.
 //!
-//! Both are changed in place, so that every offset stays valid. The bytes of a string that is not
-//! UTF-8 become [`FILLER`], so that the decoded schema shows what to drop. An integer of 128 bits
-//! becomes a binary value of 16 bytes, which has the same buffers.
+//! Both are changed in place, so every offset stays valid. The bytes of a string that is not UTF-8
+//! become [`FILLER`], so the decoded schema shows which entries to drop. The type of a 128-bit
+//! integer becomes a fixed-size binary type of 16 bytes, which has the same buffers.
 
 use crate::bytes::le::u64_of;
 use crate::logical::arrow_type::with_members;
@@ -24,8 +24,8 @@ use std::sync::Arc;
 /// Replaces each byte of a string that is not UTF-8. No real string consists only of this control
 /// character (substitute).
 const FILLER: u8 = 0x1A;
-/// The maximum number of bytes examined. To find each invalid string, all bytes before it are
-/// verified again.
+/// The maximum number of bytes to verify. After each repair, verification starts again at the first
+/// byte.
 const MAX_WORK_BYTES: u64 = 256 << 20;
 const WIDE_BITS: i32 = 128;
 const WIDE_BYTES: i32 = 16;
@@ -45,7 +45,7 @@ pub(super) fn footer_in(bytes: &[u8]) -> Result<Footer<'_>, InvalidFlatbuffer> {
     root_as_footer_with_opts(&verifier(bytes), bytes)
 }
 
-/// Repairs the bytes of a schema. Other faults are left to the decoder.
+/// Repairs an encoded schema. The decoder reports other faults.
 fn repair(
     bytes: &mut [u8],
     schema_of: impl for<'a> Fn(&'a [u8]) -> Result<Option<EncodedSchema<'a>>, InvalidFlatbuffer>,
@@ -72,7 +72,7 @@ fn repair(
     is_changed
 }
 
-/// An integer of 128 bits: the offsets of its type byte and of its width.
+/// A 128-bit integer type: the offsets of its type byte and of its width.
 struct WideInteger {
     kind: usize,
     width: usize,
@@ -86,7 +86,7 @@ fn wide_integers(schema: &EncodedSchema) -> Vec<WideInteger> {
     found
 }
 
-/// Collects the integers of a field. The verifier has bounded the depth.
+/// Collects the 128-bit integer types of a field. The verifier has limited the depth.
 fn collect_wide(field: &EncodedField, found: &mut Vec<WideInteger>) {
     let slot = |table: &Table, slot: VOffsetT| match table.vtable().get(slot) {
         0 => None,
@@ -125,8 +125,9 @@ fn clean_field(field: &FieldRef, dropped: &mut Vec<String>) -> FieldRef {
     }
 }
 
-/// Removes the entries with a string that was not UTF-8. An extension type without its parameters
-/// is removed, too, because another program could refuse or misinterpret it.
+/// Removes the entries whose key or value was not UTF-8. If this removes the parameters of an
+/// extension type, its name is also removed, because another program could refuse or misinterpret
+/// an extension type without its parameters.
 fn clean(metadata: &mut Metadata, mut dropped: impl FnMut(String)) {
     let is_filler = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte == FILLER);
     let mut found: Vec<String> =

@@ -2,8 +2,9 @@
 //! extension types.
 //!
 //! [`kind_of`] descends from a field through its lists to the elements. Each list is a dimension of
-//! a tensor: a fixed-size list states its extent, and any other leaves it to the samples. A field
-//! can be [marked](marked_type) with an element type that Arrow lacks.
+//! a tensor. The type of a fixed-size list fixes the extent; for any other list, the extent depends
+//! on the samples. A field can be [marked](marked_type) with an element type that Arrow does not
+//! have.
 
 use crate::import::plan::input_column::{ColumnKind, Level};
 use crate::logical::arrow_type::{
@@ -18,7 +19,7 @@ use serde_json::Value;
 use std::iter;
 use std::result::Result;
 
-/// Metadata key of a field whose elements are INT96 timestamps, read as 12 bytes each.
+/// Metadata key of a field whose elements are INT96 timestamps. Each is read as 12 bytes.
 pub(in crate::import) const INT96: &str = "PARQUET:int96";
 /// Metadata key of a field whose values are encrypted.
 pub(in crate::import) const ENCRYPTED: &str = "PARQUET:encrypted";
@@ -28,13 +29,13 @@ pub(in crate::import) const REFUSED: &str = "tensilo.refused";
 /// The marks that importers set on fields. They are ignored in the schema of an input.
 pub(super) const MARKS: [&str; 4] = [INT96, ENCRYPTED, REFUSED, NAME];
 
-/// Returns the type named in the metadata of a field, see [`DTYPE`].
+/// Returns the type that the metadata of a field names; see [`DTYPE`].
 pub(in crate::import) fn marked_type(field: &Field) -> Option<DType> {
     field.metadata().get(DTYPE)?.parse().ok()
 }
 
-/// Returns the form in which marked elements of a tensor are pushed. Complex numbers are pushed as
-/// f32. A mark that does not fit the type is ignored.
+/// Returns the form in which marked elements of a tensor are pushed. A complex number is pushed as
+/// two f32. A mark that does not fit the type is ignored.
 fn marked_element(data_type: &DataType, marked: Option<DType>) -> Option<StoredElement> {
     match (data_type, marked) {
         (DataType::UInt16, Some(DType::Bf16)) => Some(StoredElement::one(DType::Bf16)),
@@ -52,13 +53,13 @@ pub(in crate::import) fn decoded(data_type: &DataType) -> &DataType {
     }
 }
 
-/// Returns the element type, whose name goes into the metadata.
+/// Returns the type of the elements inside lists. Its name is recorded in the metadata.
 pub(in crate::import) fn element_type(data_type: &DataType) -> &DataType {
     list_item(data_type).map_or(decoded(data_type), |item| element_type(item.data_type()))
 }
 
-/// Returns whether samples of a field may be null. Run-end encoded arrays have nulls in their
-/// values.
+/// Returns whether samples of a field may be null. In a run-end encoded array, the values have the
+/// nulls.
 pub(super) fn is_nullable(field: &Field) -> bool {
     let has_null_runs = |data_type: &DataType| match data_type {
         DataType::RunEndEncoded(_, values) => is_nullable(values),
@@ -98,8 +99,8 @@ pub(in crate::import) fn element(data_type: &DataType) -> Option<StoredElement> 
     Some(StoredElement::one(dtype))
 }
 
-/// Returns how a field that is not a plain struct is stored, or the reason why it cannot be. The
-/// field may be a member of lists; `marked` is the type named by the field of the lists.
+/// Returns how a field that is not a plain struct is stored, or the reason why it cannot be stored.
+/// If the field holds the members of lists, `marked` is the type that the field of the lists names.
 pub(super) fn kind_of(field: &Field, in_list: bool, marked: Option<DType>) -> Result<ColumnKind, String> {
     if let Some(reason) = field.metadata().get(REFUSED) {
         return Err(reason.clone());
@@ -120,7 +121,7 @@ pub(super) fn kind_of(field: &Field, in_list: bool, marked: Option<DType>) -> Re
     Ok(if leaf.marked == Some(DType::Complex64) { kind.into_complex() } else { kind })
 }
 
-/// Returns the members of lists that can form a dimension.
+/// Returns the field of the list members, if the type is a list that can form a dimension.
 fn list_item(data_type: &DataType) -> Option<&FieldRef> {
     match decoded(data_type) {
         DataType::List(item) | DataType::LargeList(item) | DataType::ListView(item) => Some(item),
@@ -133,17 +134,17 @@ fn check_readable(leaf: &Field) -> Result<(), String> {
     if leaf.metadata().contains_key(ENCRYPTED) { Err("encrypted".to_owned()) } else { Ok(()) }
 }
 
-/// The elements in lists.
+/// The elements inside lists.
 struct Leaf {
     element: StoredElement,
-    /// The type named by an enclosing field, or by their own field.
+    /// The type that the field of the elements or an enclosing field names.
     marked: Option<DType>,
-    /// Whether they are INT96 timestamps.
+    /// Whether the elements are INT96 timestamps.
     instants: bool,
 }
 
-/// Collects the levels of lists down to the elements. `marked` is the type named by an enclosing
-/// field.
+/// Collects the levels of lists down to the elements. `marked` is the type that an enclosing field
+/// names.
 fn descend(field: &Field, in_list: bool, marked: Option<DType>, levels: &mut Vec<Level>) -> Result<Leaf, String> {
     let marked = marked_type(field).or(marked);
     let data_type = decoded(field.data_type());
@@ -169,8 +170,8 @@ fn unsupported(data_type: &DataType, in_list: bool) -> String {
     if in_list { format!("lists of {name}") } else { name }
 }
 
-/// Returns the name that Arrow's documentation uses for a type that cannot be stored, or that
-/// cannot be stored in lists.
+/// Returns the name of a type that cannot be stored, or that cannot be stored in lists. The name is
+/// the one that Arrow's documentation uses.
 fn name(data_type: &DataType) -> String {
     if let Some(known) = ArrowType::from_arrow(data_type) {
         return known.to_string();
@@ -186,7 +187,8 @@ fn name(data_type: &DataType) -> String {
     }
 }
 
-/// Returns the type of columns whose samples are strings or always null.
+/// Returns the type of a column whose samples are strings, or are all null. Returns `None` for any
+/// other column.
 fn scalar(data_type: &DataType) -> Option<DType> {
     match data_type {
         DataType::Null => Some(DType::Bool),
@@ -217,8 +219,8 @@ pub(super) fn dim_names(field: &Field) -> Option<String> {
     (!names.is_empty()).then(|| Value::Array(names.clone()).to_string())
 }
 
-/// Returns the extents of a fixed-size list: its length, or the shape of a tensor with that many
-/// elements.
+/// Returns the extents of a fixed-size list: the shape if the list is a fixed-shape tensor,
+/// otherwise the length.
 pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, String> {
     let length = u32::try_from(length).map_err(|_| format!("a fixed-size list of length {length}"))?;
     if field.extension_type_name() != Some(FIXED) {
@@ -238,8 +240,8 @@ pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, Stri
 }
 
 /// Returns the kind of a variable-shape tensor: a struct with the fields `data` (a list of
-/// elements) and `shape` (a fixed-size list of i32). `marked` is the type named by an enclosing
-/// field.
+/// elements) and `shape` (a fixed-size list of i32). `marked` is the type that an enclosing field
+/// names.
 pub(super) fn variable_tensor(field: &Field, marked: Option<DType>) -> Result<ColumnKind, String> {
     let malformed = || format!("{VARIABLE} that is not stored as a struct of data (list) and shape (i32 list)");
     let DataType::Struct(fields) = field.data_type() else { return Err(malformed()) };
@@ -283,7 +285,7 @@ fn extent(value: &Value) -> Option<u32> {
     value.as_u64().and_then(|extent| u32::try_from(extent).ok())
 }
 
-/// Returns the extension's parameters: a JSON object, or null if there are none.
+/// Returns the parameters of the extension type: a JSON object, or null if there are none.
 fn parameters(field: &Field) -> Result<Value, String> {
     match field.extension_type_metadata() {
         None | Some("") => Ok(Value::Null),

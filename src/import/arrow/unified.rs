@@ -1,15 +1,16 @@
 //! Unifies the schemas of several inputs.
 //!
 //! Formats such as JSON lines do not declare types: a member that is null in every line of one file
-//! may be a string in the next. Their types are inferred across all inputs, just as within one
-//! file. Parquet and Arrow files declare types, but still differ slightly: pandas gives a column
-//! without values the type null, and omits columns that a shard does not have.
+//! can be a string in the next file. So the types are inferred from all inputs together, as if they
+//! were one file. Parquet and Arrow files declare types, but these can still differ slightly:
+//! pandas gives a column without values the type null, and omits columns that a shard does not
+//! have.
 //!
-//! [`UnifiedSchema`] merges the schemas of all inputs, and [`aligned`] returns the fields that one
-//! input has in the unified schema. Its own fields come first, in their original order, so that
-//! statistics that the file records by position stay valid. The fields that it lacks follow. Both
-//! functions leave contradicting fields unchanged, and the plan of the conversion reports them.
-//! [`adapted`] converts arrays to the aligned types.
+//! [`UnifiedSchema`] merges the schemas of all inputs. [`aligned`] returns the fields that one
+//! input has in the unified schema. The input's own fields come first, in their original order, so
+//! statistics that the file records by position stay valid. The fields that the input does not have
+//! follow. If fields contradict each other, both functions leave them unchanged, and the plan of
+//! the conversion reports them. [`adapted`] converts arrays to the aligned types.
 //!
 //! The alternative was to let each format read with a given schema, but then every format would
 //! have to implement it.
@@ -32,17 +33,18 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields, Schema};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// How a source knows the types of its fields, see
+/// How the types of the fields of a source were determined; see
 /// [`RecordSource::type_origin`](crate::import::RecordSource::type_origin).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum TypeOrigin {
-    /// The file declares them. A field of type null takes the type that other inputs declare, and a
-    /// nullable field may be missing.
+    /// The file declares the types. A field of type null takes the type that other inputs declare,
+    /// and a nullable field may be missing.
     Declared,
-    /// They were inferred from the values of the file, and hold only for those values. If other
-    /// inputs have floats in a field, its integers become `f64`, unless an integer has no exact
-    /// `f64` value. A field may be missing, and members of empty lists have the type null.
+    /// The types were inferred from the values of the file, and hold only for these values. If
+    /// other inputs have floats in a field, its integers become `f64`, unless an integer has no
+    /// exact `f64` value. A field may be missing, and the members of empty lists have the type
+    /// null.
     Inferred,
     /// Like [`Inferred`](Self::Inferred), except that a single value is equivalent to a list of one
     /// value.
@@ -95,7 +97,8 @@ fn by_name(fields: &Fields) -> HashMap<&str, &FieldRef> {
     fields.iter().map(|field| (field.name().as_str(), field)).collect()
 }
 
-/// Returns the union of the fields of two structs. A field that one struct lacks is nullable.
+/// Returns the union of the fields of two structs. If an input may omit a field, the field becomes
+/// nullable. If it may not, a field of `a` stays unchanged, and a field of `b` is left out.
 fn joined(a: &Fields, b: &Fields, origins: (TypeOrigin, TypeOrigin)) -> Fields {
     let (in_a, in_b) = (by_name(a), by_name(b));
     let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
@@ -152,9 +155,9 @@ fn becomes(own: &DataType, other: &DataType, origin: TypeOrigin) -> bool {
     }
 }
 
-/// Returns the fields that an input has in the unified schema: its own fields, with the unified
-/// types where its values allow them, followed by nullable fields that it lacks. A top-level field
-/// is added only if `is_lacking` says that the input lacks it.
+/// Returns the fields that an input has in the unified schema. Its own fields come first, with the
+/// unified types if its values allow them. The nullable fields that it does not have follow. A
+/// top-level field is added only if `is_lacking` returns `true` for its name.
 pub(in crate::import) fn aligned(
     own: &Fields,
     unified: &Fields,
@@ -178,13 +181,13 @@ fn add_names(field: &Field, outer: &str, names: &mut HashSet<String>) {
     }
 }
 
-/// Returns the number of columns of fields, including the nulls of structs.
+/// Returns how many columns the fields have, including the columns for the nulls of structs.
 pub(in crate::import) fn column_count(fields: &Fields) -> usize {
     let count = |field: &FieldRef| struct_fields(field).map_or(0, column_count).saturating_add(1);
     fields.iter().map(count).fold(0, usize::saturating_add)
 }
 
-/// Returns the fields of a struct, or of a struct in lists.
+/// Returns the fields of a struct, or of a struct inside lists.
 fn struct_fields(field: &Field) -> Option<&Fields> {
     match field.data_type() {
         DataType::Struct(fields) if !is_variable_tensor(field) => Some(fields),
@@ -195,8 +198,8 @@ fn struct_fields(field: &Field) -> Option<&Fields> {
 
 /// Aligns the fields of one input with the unified fields.
 struct Alignment {
-    /// The names of the input's columns. A column `a.b` may be the field of a struct in another
-    /// input, and must not occur twice.
+    /// The names of the input's columns. In another input, a column `a.b` can be a field `b` of a
+    /// struct `a`. That field must not be added, because the column would occur twice.
     names: HashSet<String>,
     origin: TypeOrigin,
 }
@@ -248,8 +251,8 @@ impl Alignment {
     }
 }
 
-/// Returns whether nulls can be made for the field, that is, whether its arrays have the type that
-/// it states.
+/// Returns whether an array of nulls can stand for the field. This requires that the arrays of the
+/// field have the type that the field states.
 fn is_fillable(field: &Field) -> bool {
     let is_raw = [INT96, ENCRYPTED].iter().any(|key| field.metadata().contains_key(key));
     !is_raw
@@ -260,8 +263,8 @@ fn is_fillable(field: &Field) -> bool {
         }
 }
 
-/// Returns the input fields that yield the columns of a file, before casts. Tensors are lists, as
-/// in formats that infer types.
+/// Returns the input fields that become the columns of a tensilo file, before casts. Tensors are
+/// lists, as in formats that infer types.
 pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
     let mut pushed = schema.clone();
     for column in &mut pushed.columns {
@@ -275,7 +278,7 @@ pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
     plain_fields(&pushed).iter().map(|field| as_lists(field, None)).collect()
 }
 
-/// Returns a field with lists instead of tensors. `mark` is the mark of the enclosing field, see
+/// Returns a field with lists instead of tensors. `mark` is the mark of the enclosing field; see
 /// [`DTYPE`].
 fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
     let mark = field.metadata().get(DTYPE).map(String::as_str).or(mark);
@@ -323,7 +326,7 @@ pub(in crate::import::arrow) fn adapted(
     to: &DataType,
 ) -> Result<ArrayRef, RowError> {
     if from == to {
-        return Ok(Arc::clone(array)); // arrays that are read raw do not have the type of their field
+        return Ok(Arc::clone(array)); // an array that is read raw does not have the type of its field
     }
     match (from, to) {
         (DataType::Null, _) => Ok(new_null_array(to, array.len())),
@@ -353,7 +356,9 @@ pub(in crate::import::arrow) fn adapted(
             (float as i128 == i128::from(value)).then_some(float).ok_or_else(|| no_float(value.into()))
         }),
         (DataType::Int64, DataType::UInt64) => numbers::<Int64Type, UInt64Type>(array, |value| {
-            u64::try_from(value).map_err(|_| format!("{value} is negative, but other inputs have integers beyond i64"))
+            u64::try_from(value).map_err(|_| {
+                format!("the integer {value} is negative, but other inputs have integers beyond the range of i64")
+            })
         }),
         _ => Err(schema_mismatch()),
     }
@@ -427,7 +432,7 @@ mod tests {
         DataType::List(Arc::new(Field::new_list_field(item, true)))
     }
 
-    /// Returns the unified type of two inputs, if both can have it.
+    /// Returns the unified type of two inputs, if both inputs can have that type.
     fn together(a: DataType, b: DataType, origin: TypeOrigin) -> Option<DataType> {
         let (a, b) = (schema(&[("a", a, true)]), schema(&[("a", b, true)]));
         let mut unified = UnifiedSchema::new(&a, origin);

@@ -1,9 +1,9 @@
 //! A file that is read repeatedly through one handle and watched for changes.
 //!
-//! A conversion makes several passes, which must see the same bytes. All passes use the handle from
-//! opening, so replacing the file at its path has no effect. A [stamp](Stamp) of size and
-//! modification time reveals in-place changes. A stream is copied to an unnamed temporary file
-//! first. An input can also be in a [store](InputStore), which detects replaced inputs itself.
+//! A conversion makes several passes, which must see the same bytes. All passes use one handle, so
+//! replacing the file at its path has no effect. A [stamp](Stamp) of size and modification time
+//! reveals in-place changes. A stream is first copied to an unnamed temporary file. An input can
+//! also be in a [store](InputStore), which detects replaced inputs itself.
 //!
 //! The number of open files is limited, so a file can be [released](InputFile::release) between
 //! passes. It is then reopened by name, and refused if it is a different file or has changed.
@@ -21,15 +21,15 @@ use std::{fmt, fs, io, thread};
 
 /// A file that is open for any number of passes.
 ///
-/// All passes use the handle from opening, so replacing the file at its path has no effect.
+/// All passes use one handle, so replacing the file at its path has no effect.
 /// [`InputFile::check_unchanged`] reports in-place changes.
 pub(in crate::import) struct InputFile {
-    /// The name given by the caller.
+    /// The name that the caller gave.
     name: PathBuf,
-    /// The stamp at opening. `None` for a private copy, which no other process can change, and for
-    /// an input in a store, which detects changes itself.
+    /// The stamp at the time of opening. `None` for a private copy, which no other process can
+    /// change, and for an input in a store, which detects changes itself.
     stamp: Option<Stamp>,
-    /// The file that the bytes come from; `None` if they come from a stream.
+    /// The file that the bytes come from, or `None` if they come from a stream.
     identity: Option<FileIdentity>,
     handle: Mutex<Handle>,
     /// Other files that belong to this one.
@@ -43,9 +43,9 @@ type ReadError = Arc<Mutex<Option<io::Error>>>;
 
 enum Handle {
     Open(Arc<PositionedFile>),
-    /// Reopened when needed. The reference is alive while the file is in use.
+    /// The file is reopened when it is needed. The reference is alive while the file is in use.
     Released(Weak<PositionedFile>),
-    /// In a store.
+    /// The input is in a store.
     Stored(Arc<dyn Source>),
 }
 
@@ -91,7 +91,8 @@ impl InputFile {
     fn in_place(name: &Path, file: File) -> Result<Self> {
         let failed = |error| Error::io("inspecting the input", error).with_path(name);
         let Some(stamp) = Stamp::wait_until_stable(&file).map_err(failed)? else {
-            return Err(Error::bad_input("still being written; convert it when it is complete").with_path(name));
+            let message = "the file is still being written; convert it when it is complete";
+            return Err(Error::bad_input(message).with_path(name));
         };
         let identity = FileIdentity::of(&file).map_err(failed)?;
         let file = PositionedFile::of(file).map_err(failed)?;
@@ -107,7 +108,7 @@ impl InputFile {
         self.identity.as_ref()
     }
 
-    /// Returns the name for errors.
+    /// Returns the name by which errors refer to the file.
     pub(in crate::import) fn name(&self) -> &Path {
         &self.name
     }
@@ -141,7 +142,7 @@ impl InputFile {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a companion file. It is watched for changes and closed between passes like this one.
+    /// Adds a companion file. Like this file, it is watched for changes and closed between passes.
     #[cfg(feature = "arrow")]
     pub(in crate::import) fn add_companion(&self, file: Arc<InputFile>) {
         self.locked_companions().push(file);
@@ -204,14 +205,14 @@ impl InputFile {
         self.companions().iter().try_for_each(|companion| companion.check_unchanged())?;
         let (Some(stamp), Some(now)) = (&self.stamp, self.current_stamp()?) else { return Ok(()) };
         match stamp.changes(&now) {
-            // the file at the path of a released file may be a different one, which was never read
+            // if the file is released, another file can be at its path; that file was never read
             Some(changes) if stamp.is_same_file(&now) => Err(self.changed(&changes)),
             _ => Ok(()),
         }
     }
 
-    /// Returns the current stamp of the open file, or of the file at the path of a released file.
-    /// Returns `None` if there is no such file.
+    /// Returns the current stamp of the open file or, if the file is released, of the file at its
+    /// path. Returns `None` if no file is at the path, or if the input is in a store.
     fn current_stamp(&self) -> Result<Option<Stamp>> {
         let open = match &*self.handle() {
             Handle::Open(file) => Some(Arc::clone(file)),
@@ -230,13 +231,13 @@ impl InputFile {
     }
 
     fn changed(&self, how: &str) -> Error {
-        let message = format!("changed while it was read ({how}); try again when no program writes to it");
+        let message = format!("the file changed while it was read ({how}); try again when no program writes to it");
         Error::bad_input(message).with_path(&self.name)
     }
 }
 
-/// A reader of an input, for sequential reads and reads at an offset. Clones have separate
-/// positions. The length is fixed at opening.
+/// A reader of an input, for sequential reads and reads at an offset. Each clone has its own
+/// position. The length is determined when the input is opened.
 #[derive(Clone)]
 pub struct InputReader {
     file: Arc<dyn Source>,
@@ -290,7 +291,7 @@ impl Read for InputReader {
         let count = usize::try_from(rest).unwrap_or(usize::MAX).min(out.len());
         let out = out.get_mut(..count).unwrap_or(&mut []); // in bounds
         if out.is_empty() {
-            return Ok(0); // also beyond the end, where sources cannot read
+            return Ok(0); // the position can be beyond the end, where sources cannot read
         }
         self.read_exact_at(self.position, out)?;
         self.position = self.position.saturating_add(u64_of(count));
@@ -326,7 +327,7 @@ impl Source for InputReader {
 
 #[cfg(feature = "parquet")]
 mod parquet {
-    //! The interface through which the Parquet decoder reads.
+    //! The traits through which the Parquet decoder reads an input.
 
     use super::{InputReader, Source};
     use crate::bytes::le::u64_of;
@@ -336,14 +337,15 @@ mod parquet {
     use std::io::BufReader;
     use std::ops::Range;
 
-    /// The number of bytes read at once for a page header. The page content is read by its length.
+    /// How many bytes are read at once for a page header, whose length is unknown. The content of a
+    /// page is read separately, because the header states its length.
     const HEADER_READ_BYTES: usize = 8 << 10;
 
     impl InputReader {
         /// Prefetches pages if the source benefits from coalesced requests.
         pub(in crate::import) fn prefetch(&self, pages: impl Iterator<Item = Range<u64>>) {
             if self.file.coalesce().gap_bytes > 0 {
-                // including the bytes read beyond the last header
+                // include the bytes that are read beyond the last header
                 let end =
                     |range: &Range<u64>| range.end.saturating_add(u64_of(HEADER_READ_BYTES)).min(self.byte_count());
                 let ranges: Vec<Range<u64>> = pages.map(|range| range.start..end(&range)).collect();
@@ -369,7 +371,8 @@ mod parquet {
             // memory is allocated only for bytes in the file
             let end = start.checked_add(u64_of(length));
             if end.is_none_or(|end| end > self.byte_count()) {
-                return Err(ParquetError::EOF(format!("{length} bytes at offset {start} exceed the file")));
+                let message = format!("{length} bytes at offset {start} extend beyond the end of the file");
+                return Err(ParquetError::EOF(message));
             }
             let mut bytes = vec![0; length];
             self.read_exact_at(start, &mut bytes)?;
@@ -392,7 +395,8 @@ impl Stamp {
         Self { bytes: metadata.len(), modified: metadata.modified().ok(), identity: identity(metadata) }
     }
 
-    /// Returns the stamp of a file about to be read, such that every later change alters the stamp.
+    /// Returns the stamp of a file that will be read. Any later change of the file alters the
+    /// stamp.
     ///
     /// The clock that stamps files has ticks. Two changes in one tick leave the same modification
     /// time, so this function waits until the tick of the last change is over. Returns `None` if
@@ -409,7 +413,7 @@ impl Stamp {
         Ok(None)
     }
 
-    /// Returns the remaining time of the tick of the last change, or `None` if it is over.
+    /// Returns the remaining time of the tick of the last change, or `None` if the tick is over.
     fn remaining_tick(&self, now: SystemTime) -> Option<Duration> {
         const TICK: Duration = Duration::from_millis(20);
         const COARSE_TICK: Duration = Duration::from_secs(2);
@@ -422,7 +426,7 @@ impl Stamp {
     }
 
     /// Returns whether two stamps belong to the same file. If the system provides no identities,
-    /// assumes that they do.
+    /// returns `true`.
     fn is_same_file(&self, other: &Self) -> bool {
         self.identity == other.identity
     }
@@ -438,7 +442,7 @@ impl Stamp {
 }
 
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "other systems have none")]
+#[expect(clippy::unnecessary_wraps, reason = "other systems provide no identity")]
 fn identity(metadata: &Metadata) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;
     Some((metadata.dev(), metadata.ino()))
@@ -449,13 +453,13 @@ fn identity(_metadata: &Metadata) -> Option<(u64, u64)> {
     None
 }
 
-/// A source of inputs other than the file system, such as an object store, see
+/// A source of inputs other than the file system, such as an object store; see
 /// [`ConvertOptions::store`](crate::import::ConvertOptions::store).
 ///
-/// The paths of its inputs are addresses with components separated by `/`. Patterns, prefixes and
-/// names `key=value` have the same meaning as in file paths.
+/// The paths of its inputs are addresses, whose components are separated by `/`. Patterns, prefixes
+/// and names `key=value` have the same meaning as in file paths.
 ///
-/// Errors need no path: the conversion adds it.
+/// Errors need not name the path, because the conversion adds it.
 pub trait InputStore: Send + Sync {
     /// Returns whether an input belongs to the store.
     fn contains(&self, input: &Path) -> bool;
@@ -463,7 +467,8 @@ pub trait InputStore: Send + Sync {
     /// Returns the addresses of all inputs below a prefix, in any order. The result may be empty.
     fn list_prefix(&self, prefix: &Path) -> Result<Vec<PathBuf>>;
 
-    /// Opens an input. Its bytes do not change: if the input is replaced, reads fail.
+    /// Opens an input. The returned source never returns changed bytes: if the input is replaced,
+    /// reads fail.
     fn open(&self, input: &Path) -> Result<Arc<dyn Source>>;
 }
 
@@ -510,7 +515,7 @@ mod tests {
             [Some(20), Some(15), Some(1), None, None]
         );
         assert_eq!((rest(coarse, 500), rest(coarse, 2000)), (Some(Duration::from_millis(1500)), None));
-        // nothing is known about a clock that is ahead
+        // a modification time in the future says nothing about the tick
         let ahead = Stamp { bytes: 0, modified: Some(UNIX_EPOCH + fine), identity: None };
         assert_eq!(ahead.remaining_tick(UNIX_EPOCH), None);
     }

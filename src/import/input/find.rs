@@ -1,12 +1,12 @@
-//! Expands an input to files: a file itself, the files of a folder or prefix, or the matches of a
+//! Expands an input to files: the file itself, the files of a folder or prefix, or the matches of a
 //! pattern.
 //!
-//! A folder contains Parquet files, Arrow files or tensilo files; a mix of Parquet and Arrow is
-//! refused. Names that start with `.` or `_` are skipped, except folders `key=value`. Each folder
-//! is searched once. Folders behind symbolic links come last, and only if they were not reached
-//! otherwise, so cycles of links terminate. Addresses in a store follow the same rules as paths. A
-//! folder saved by the Python library `datasets` (`Dataset.save_to_disk`) has its own order, stated
-//! in `state.json`.
+//! A folder contains Parquet files, Arrow files or tensilo files; a mix of Parquet and Arrow files
+//! is refused. Names that start with `.` or `_` are skipped, except for folders named `key=value`.
+//! Each folder is searched once. A folder behind a symbolic link is searched last, and only if it
+//! was not reached otherwise, so the search terminates even if links form a cycle. Addresses in a
+//! store follow the same rules as paths. If the Python library `datasets` saved a folder
+//! (`Dataset.save_to_disk`), `state.json` in that folder states the order of its files.
 
 use super::file::InputStore;
 use super::tables;
@@ -40,8 +40,8 @@ pub(super) fn files(input: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Returns the files that match a pattern, in the byte order of paths. A matching folder is
-/// searched, and matches inside it are not read twice.
+/// Returns the files that match a pattern, in the byte order of paths. If a folder matches, it is
+/// searched, and other matches inside it are ignored.
 fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = paths_matching(pattern)?;
     paths.sort_by(|a, b| compare(a, b));
@@ -68,19 +68,19 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The Arrow files of a cache are refused, because some are splits and others are results of
-/// computations.
+/// The message about the Arrow files of a cache. They are refused, because some are splits and
+/// others are results of computations.
 const CACHE: &str = "the folder is a cache of the library datasets, with several splits and results; name the intended \
                      files, such as FOLDER/*-train.arrow";
 
-/// The file that identifies such a cache.
+/// The file that identifies a cache of the library `datasets`.
 const CACHE_MARK: &str = "dataset_info.json";
 
 /// Returns the data files below a folder, in the byte order of their paths, component by component.
 ///
 /// Returns the Parquet files or the Arrow files; a mix of both is refused. If there are neither,
-/// returns the tensilo files. Names that start with `.` or `_` are skipped, except folders
-/// `key=value`.
+/// returns the tensilo files. Names that start with `.` or `_` are skipped, except for folders
+/// named `key=value`.
 fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     if let Some(shards) = saved_shards(root)? {
         return Ok(shards);
@@ -93,7 +93,7 @@ fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
     walk.found.chosen().map_err(|error| error.with_path(root))
 }
 
-/// The data files found, by format.
+/// The data files that were found, by format.
 #[derive(Default)]
 struct DataFiles {
     parquet: Vec<PathBuf>,
@@ -126,13 +126,13 @@ impl DataFiles {
             (parquet, arrow) if arrow.is_empty() => parquet,
             (parquet, arrow) if parquet.is_empty() => arrow,
             _ => {
-                let message =
-                    "the folder has Parquet and Arrow files; choose by a pattern, such as FOLDER/**/*.parquet";
+                let message = "the folder has Parquet and Arrow files; choose one format with a pattern, such as \
+                               FOLDER/**/*.parquet";
                 return Err(Error::bad_input(message));
             }
         };
         if files.is_empty() {
-            let message = "no *.parquet, *.arrow, *.feather or *.tsl file in the folder or its subfolders";
+            let message = "the folder and its subfolders have no *.parquet, *.arrow, *.feather or *.tsl file";
             return Err(Error::bad_input(message));
         }
         files.sort_by(|a, b| compare(a, b));
@@ -145,8 +145,8 @@ fn is_visible(name: &[u8]) -> bool {
     !matches!(name.first(), Some(b'.' | b'_'))
 }
 
-/// Compares paths by the bytes of their components, so that the content of a folder directly
-/// follows it.
+/// Compares paths by the bytes of their components, so the content of a folder directly follows the
+/// folder.
 pub(super) fn compare(a: &Path, b: &Path) -> Ordering {
     fn components(path: &Path) -> impl Iterator<Item = &[u8]> {
         path.components().map(|component| component.as_os_str().as_encoded_bytes())
@@ -160,13 +160,13 @@ struct Folder {
     canonical: PathBuf,
 }
 
-/// A search that enters every folder once. Folders behind symbolic links come last, and only if
-/// they were not reached otherwise. So cycles of links terminate, and a link to a sibling adds
-/// nothing.
+/// A search that enters every folder once. A folder behind a symbolic link is searched last, and
+/// only if it was not reached otherwise. So the search terminates even if links form a cycle, and a
+/// link to a sibling adds nothing.
 #[derive(Default)]
 struct FolderWalk {
     found: DataFiles,
-    /// A folder described by the library `datasets` that is not a saved dataset.
+    /// A folder that has a [`CACHE_MARK`], if one was found.
     cache: Option<PathBuf>,
     folders: Vec<Folder>,
     links: Vec<PathBuf>,
@@ -238,8 +238,7 @@ fn list_error(path: &Path, error: io::Error) -> Error {
 /// Refuses a saved dataset inside a folder, because its files have their own order.
 fn check_not_saved(folder: &Path, name: &OsStr) -> Result<()> {
     if SAVED_MARKS.iter().any(|mark| name == *mark) && saved_shards(folder)?.is_some() {
-        let message =
-            "the folder was saved by the library datasets and is an input of its own; pass it by its own path";
+        let message = "the folder was saved by the library datasets and must be a separate input; pass its own path";
         return Err(Error::bad_input(message).with_path(folder));
     }
     Ok(())
@@ -261,15 +260,17 @@ fn format_of(name: &OsStr) -> Option<DataFormat> {
     }
 }
 
-/// The files that identify a saved dataset, or several of them.
+/// The file that identifies a saved dataset.
 const SAVED_STATE: &str = "state.json";
+/// The file that identifies several datasets saved together.
 const SAVED_DICT: &str = "dataset_dict.json";
 /// Both of these files.
 const SAVED_MARKS: [&str; 2] = [SAVED_STATE, SAVED_DICT];
 /// The maximum size of a JSON document in bytes, far more than a list of shards needs.
 const MAX_JSON_BYTES: u64 = 64 << 20;
 
-/// Returns the shards of a saved dataset, in its order, or `None` if the folder is not one.
+/// Returns the shards of a saved dataset, in its order, or `None` if the folder is not a saved
+/// dataset.
 ///
 /// Several datasets saved together (`DatasetDict`) are refused, because each of them is a separate
 /// input.
@@ -287,8 +288,8 @@ fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
         Some(indices) => indices.as_array().is_none_or(|files| !files.is_empty()),
     };
     if ["_indices_files", "_indices_data_files"].iter().any(is_mapped) {
-        let message = "the dataset was saved with a row selection next to its data; save it again after \
-                       flatten_indices()";
+        let message = "the dataset was saved with a selection of rows that is not applied to its data; call \
+                       flatten_indices() and save it again";
         return Err(refuse(message.to_owned()));
     }
     let shard = |file: &Value| {
@@ -296,7 +297,7 @@ fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
         let is_plain = matches!(Path::new(name).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]);
         let outside = || refuse(format!("{SAVED_STATE} lists the shard {name:?}, which is not a file in this folder"));
         let path = if is_plain { folder.join(name) } else { return Err(outside()) };
-        // opening a missing shard later is an error
+        // a missing shard is an error when it is opened
         let checked = fs::metadata(&path).map_or(Ok(()), |metadata| check_regular(&metadata));
         checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
         Ok(path)
@@ -312,7 +313,7 @@ fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
 fn read_json(folder: &Path, name: &str) -> Result<Option<Value>> {
     let path = folder.join(name);
     let mut bytes = Vec::new();
-    let checked = fs::metadata(&path).and_then(|metadata| check_regular(&metadata)); // opening a pipe may block forever
+    let checked = fs::metadata(&path).and_then(|metadata| check_regular(&metadata)); // opening a pipe can block forever
     let read = checked.and_then(|()| File::open(&path)?.take(MAX_JSON_BYTES).read_to_end(&mut bytes));
     match read {
         Ok(_) => {}
@@ -337,7 +338,7 @@ pub(super) fn stored_inputs(input: &Path, store: &dyn InputStore) -> Result<Vec<
     found.map_err(|error| error.with_path(input))
 }
 
-/// Returns whether a URL has a query. It is not a pattern: only the store can interpret it.
+/// Returns whether a URL has a query. Such a URL is not a pattern: only the store can interpret it.
 fn has_query(input: &Path) -> bool {
     let text = input.to_string_lossy();
     let query = text.split_once('?').filter(|_| text.starts_with("http"));
@@ -397,7 +398,7 @@ fn list_prefix(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
         path.file_name().is_some_and(|name| name == CACHE_MARK || SAVED_MARKS.iter().any(|mark| name == *mark))
     };
     if found.are_arrow() && all.iter().any(is_mark) {
-        let message = "this folder was written by the library datasets, and its files have an order of their own; \
+        let message = "this folder was written by the library datasets, which defines the order of its files; \
                        name the intended files with a pattern, or use a local copy of the folder";
         return Err(Error::bad_input(message));
     }
@@ -407,7 +408,8 @@ fn list_prefix(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
     chosen
 }
 
-/// Returns whether no name below the prefix is hidden. Hidden folders `key=value` are allowed.
+/// Returns whether no name below the prefix is hidden. Hidden folders named `key=value` are
+/// searched.
 fn is_searched(path: &Path, prefix: &Path) -> bool {
     let Ok(rest) = path.strip_prefix(prefix) else { return false };
     let mut names = rest.components().map(Component::as_os_str).map(std::ffi::OsStr::as_encoded_bytes);

@@ -2,7 +2,7 @@
 //!
 //! An [`OpenInput`] combines the columns of a file with the columns from its folder names. Before
 //! that, inputs that differ only slightly get the unified columns of all inputs. Every pass is
-//! watched: if the file changed in the meantime, the pass ends with an error.
+//! watched: if the file changes before the end of the pass, the pass ends with an error.
 
 use super::file::InputFile;
 use super::find::{files, stored_inputs};
@@ -24,10 +24,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Opens all inputs. The files of a folder or pattern are consecutive. `-` is standard input if
-/// `options` say so. If `threads` is more than 1, additional threads read the inputs.
+/// Opens all inputs. The files of a folder or pattern are consecutive. If `options.dash_is_stdin`
+/// is set, `-` is standard input. If `threads` is more than 1, additional threads read the inputs.
 ///
-/// At most [`default_open_files`] of them stay open. The others are closed after their schema has
+/// At most [`default_open_files`] files stay open. Further inputs are closed after their schema has
 /// been read, and reopened for each pass.
 pub(in crate::import) fn open_all(
     inputs: &[PathBuf],
@@ -36,7 +36,7 @@ pub(in crate::import) fn open_all(
 ) -> Result<Vec<OpenInput>> {
     let is_stdin = |input: &Path| options.dash_is_stdin && input == Path::new("-");
     if inputs.iter().filter(|input| is_stdin(input)).count() > 1 {
-        return Err(Error::bad_argument("standard input is given twice, but can be read only once"));
+        return Err(Error::bad_argument("standard input is named twice, but can be read only once"));
     }
     let mut left = default_open_files();
     let mut out = Vec::new();
@@ -68,7 +68,7 @@ pub(in crate::import) fn open_all(
     Ok(out)
 }
 
-/// Gives inputs their unified columns where they differ only slightly.
+/// Gives inputs that differ only slightly their unified columns.
 #[cfg(feature = "arrow")]
 fn unify(inputs: &mut [OpenInput]) -> Result<()> {
     let schemas = with_columns(inputs).into_iter().filter_map(OpenInput::own_schema);
@@ -83,19 +83,20 @@ fn unify(inputs: &mut [OpenInput]) -> Result<()> {
     align(inputs, &unified.into_fields())
 }
 
-/// Gives inputs these fields. Refuses more columns than memory can hold: each input has a
-/// description of each column, even of columns that it lacks.
+/// Aligns the inputs with these fields. Refuses more columns than memory can hold, because each
+/// input has a description of every column, even of a column that it does not have.
 #[cfg(feature = "arrow")]
 fn align(inputs: &mut [OpenInput], fields: &Fields) -> Result<()> {
-    /// The maximum number of missing columns in all inputs together. Each takes about 1 KiB.
+    /// The maximum number of missing columns in all inputs together. A missing column takes about
+    /// 1 KiB.
     const MAX_MISSING_COLUMNS: usize = 4 << 20;
     let all = column_count(fields);
     let own = inputs.iter().filter_map(|input| Some(column_count(input.own_schema()?.0.fields())));
     let added = own.fold(0_usize, |added, own| added.saturating_add(all.saturating_sub(own)));
     if added > MAX_MISSING_COLUMNS {
         return Err(Error::bad_input(format!(
-            "{} inputs have {all} columns in total, and most inputs lack most of them; convert fewer inputs at \
-             once, or store keys that vary from row to row as values rather than column names",
+            "{} inputs have {all} columns in total, and most inputs do not have most of these columns; convert fewer \
+             inputs at once, or store keys that vary from row to row as values rather than column names",
             inputs.len()
         )));
     }
@@ -107,8 +108,8 @@ fn unify(_: &mut [OpenInput]) -> Result<()> {
     Ok(())
 }
 
-/// Gives inputs the columns of a file where they differ only slightly. Columns from folder names
-/// get the type that they have in the file.
+/// Gives inputs the columns of a tensilo file, from which they differ only slightly. Columns from
+/// folder names get the type that they have in that file.
 pub(in crate::import) fn adapt(inputs: &mut [OpenInput], schema: &Schema) -> Result<()> {
     #[cfg(feature = "arrow")]
     align(inputs, &fields_of_file(schema))?;
@@ -119,13 +120,14 @@ pub(in crate::import) fn adapt(inputs: &mut [OpenInput], schema: &Schema) -> Res
     Ok(())
 }
 
-/// Returns the inputs that have samples. The columns of the others do not matter.
+/// Returns the inputs that have samples. The columns of other inputs do not matter.
 pub(in crate::import) fn with_samples(inputs: &[OpenInput]) -> Vec<&OpenInput> {
     inputs.iter().filter(|input| input.has_samples()).collect()
 }
 
-/// Returns the inputs that determine the columns of a new file: the inputs with samples. If there
-/// are none, the inputs with columns, or else the first input.
+/// Returns the inputs that determine the columns of a new file. These are the inputs with samples.
+/// If no input has samples, they are the inputs with columns. If no input has columns, it is the
+/// first input.
 pub(in crate::import) fn with_columns(inputs: &[OpenInput]) -> Vec<&OpenInput> {
     let with_samples = with_samples(inputs);
     if !with_samples.is_empty() {
@@ -165,11 +167,12 @@ fn standard_input_identity() -> Option<FileIdentity> {
     FileIdentity::of(&std::fs::File::from(stdin.ok()?)).ok().flatten()
 }
 
-/// The maximum size of an origin. A longer one, such as a footer with megabytes of metadata, is
-/// replaced by a digest.
+/// The maximum size of an origin, in bytes. A longer origin, such as a footer with megabytes of
+/// metadata, is replaced with a digest.
 const MAX_ORIGIN_BYTES: usize = 4 << 20;
 
-/// A source that is watched for changes. The columns of its [`Partition`] follow its own.
+/// A source that is watched for changes. The columns of its [`Partition`] follow the columns of the
+/// file.
 pub(in crate::import) struct OpenInput {
     file: Arc<InputFile>,
     content: SharedSource,
@@ -177,7 +180,7 @@ pub(in crate::import) struct OpenInput {
     partition: Partition,
     columns: Vec<InputColumn>,
     /// The number of threads of the conversion. If it is more than 1, the same number of additional
-    /// threads read.
+    /// threads read the input.
     threads: usize,
 }
 
@@ -254,14 +257,15 @@ impl OpenInput {
         &mut self.partition
     }
 
-    /// Returns whether the columns of the input matter. They do unless the input is known, before
-    /// reading, to have no samples. A tensilo file states shapes even without samples.
+    /// Returns whether the columns of the input matter. Returns `false` only if the input is known,
+    /// before reading, to have no samples. Returns `true` for any tensilo file, because it states
+    /// shapes even without samples.
     fn has_samples(&self) -> bool {
         self.row_count() != Some(0) || self.is_tensilo()
     }
 
-    /// Aligns the file's own columns with `unified`, as far as its values allow. Columns from
-    /// folder names are left out.
+    /// Aligns the file's own columns with `unified`, as far as the values of the file allow.
+    /// Columns from folder names are left out.
     #[cfg(feature = "arrow")]
     pub(super) fn align(&mut self, unified: &Fields) -> Result<()> {
         let Some((own, origin)) = self.content.own_schema() else { return Ok(()) };
@@ -361,7 +365,8 @@ impl RowSource for OpenInput {
     }
 }
 
-/// A pass over an input. If the file changed in the meantime, the pass ends with an error.
+/// A pass over an input. If the file changes before the end of the pass, the pass ends with an
+/// error.
 struct WatchedPass<'a, T> {
     content: Batches<'a, T>,
     complete: Box<dyn FnMut(Batch<T>) -> Result<Batch<T>> + 'a>,

@@ -1,7 +1,8 @@
 //! Columns from folder names, as Hive writes them: `year=2024/month=07/part.parquet`.
 //!
-//! If the file itself has a column of this name, that column is used, and must have the folder's
-//! value in every row. So values of any type are compared with the text in the folder name.
+//! If the file itself has a column of the same name, that column is used, and must have the
+//! folder's value in every row. So values of any type are compared with the text in the folder
+//! name.
 
 use crate::bytes::le::u64_of;
 use crate::import::plan::input_column::{ColumnKind, ColumnRequest, InputColumn};
@@ -28,8 +29,8 @@ struct Key {
     /// `None` stands for null.
     value: Option<String>,
     is_integer: bool,
-    /// The position of the file's own column of this name, if there is one. It is used instead, and
-    /// must have the same value in every row.
+    /// The position of the file's own column of this name, if there is one. That column is used
+    /// instead, and must have the folder's value in every row.
     own: Option<usize>,
 }
 
@@ -88,7 +89,7 @@ impl Partition {
         }
     }
 
-    /// Turns keys into text if they are text in this file. Other keys keep their type.
+    /// Makes a key text if its column in this schema is text. Other keys keep their type.
     pub(super) fn adapt(&mut self, schema: &Schema) {
         let is_text =
             |name: &str| schema.columns.iter().any(|expected| expected.name == name && expected.dtype == DType::Utf8);
@@ -126,8 +127,8 @@ impl Partition {
     }
 }
 
-/// Decides which keys are integers: all their values, in all inputs, are canonical decimal integers
-/// of 64 bits.
+/// Decides which keys are integers. A key is an integer if all its values, in all inputs, are
+/// canonical decimal integers of 64 bits.
 pub(super) fn infer_types<'a>(partitions: impl Iterator<Item = &'a mut Partition>) {
     let mut partitions: Vec<&mut Partition> = partitions.collect();
     let mut are_integers: HashMap<String, bool> = HashMap::new();
@@ -154,7 +155,7 @@ impl Key {
         InputColumn { name, kind, nullable, metadata, stored: None, struct_nulls: None }
     }
 
-    /// Returns the value, repeated for some rows.
+    /// Returns `count` rows that all have the value.
     fn rows(&self, count: usize) -> ColumnRows {
         let validity = self.value.is_none().then(|| Bitmap::of(count, |_| false));
         let text = self.value.as_deref().unwrap_or_default();
@@ -170,8 +171,8 @@ impl Key {
         }
     }
 
-    /// Refuses a column of the file that contradicts the folder. `first` is the index of its first
-    /// row.
+    /// Refuses a column of the file that contradicts the folder. `first` is the index of the first
+    /// row of `column`.
     fn check(&self, column: &ColumnRows, arrow_type: Option<&str>, first: u64) -> Result<()> {
         if !column.lists.is_empty() || !(column.extents.is_empty() || column.dtype.is_string()) {
             return Err(self.disagrees("its samples are tensors or lists"));
@@ -259,10 +260,10 @@ fn percent_decoded(text: &[u8]) -> Option<String> {
     String::from_utf8(out).ok()
 }
 
-/// An element or a string, for comparison with text.
+/// An element or a string that is compared with text.
 struct ElementText<'a> {
     dtype: DType,
-    /// The Arrow type of its column, as in the column's metadata.
+    /// The Arrow type of the column, as in the column's metadata.
     arrow_type: Option<&'a str>,
     bytes: &'a [u8],
 }

@@ -1,21 +1,21 @@
 //! Refuses folders that contain a table of another library.
 //!
-//! Such a table is more than its data files. A log says which of them are valid. Deleted or
-//! rewritten rows remain in files that the log has removed. Reading all files would bring these
-//! rows back, some of them twice. So files found through a folder, a prefix or a pattern are
-//! refused if they belong to such a table. A file named explicitly is read.
+//! Such a table consists of data files and a log, which says which of the files are valid. Deleted
+//! and rewritten rows remain in files that the log no longer lists. Reading all files would bring
+//! these rows back, some of them twice. So a file that is found through a folder, a prefix or a
+//! pattern is refused if it belongs to such a table. A file that is named explicitly is read.
 
 use crate::{Error, Result};
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A format of tables.
+/// The format of a table.
 struct TableFormat {
     /// The folder or file that every table of the format has.
     mark: &'static str,
     name: &'static str,
-    /// Why its files cannot be read individually.
+    /// Why the files of a table cannot be read individually.
     reason: &'static str,
     /// How to read such a table.
     reader: &'static str,
@@ -36,7 +36,7 @@ const TABLES: [TableFormat; 8] = [
 const ICEBERG: &str = "metadata";
 const ICEBERG_FILE: &str = ".metadata.json";
 
-const REMOVED: &str = "whose files may have rows that were removed or replaced";
+const REMOVED: &str = "whose files can contain rows that were removed or replaced";
 const CHUNKS: &str = "whose files are chunks of arrays, not tables";
 
 const fn table(mark: &'static str, name: &'static str, reader: &'static str) -> TableFormat {
@@ -52,8 +52,8 @@ impl TableFormat {
     fn error(&self, folder: &Path) -> Error {
         let Self { mark, name, reason, reader } = self;
         let message = format!(
-            "the folder is {name} ({mark}), {reason}; read it with the library that owns it ({reader}) and convert the \
-             result, or pass single files by name"
+            "the folder is {name} ({mark}), {reason}; read it with its own library ({reader}) and convert the result, \
+             or name individual files"
         );
         Error::bad_input(message).with_path(folder)
     }
@@ -69,7 +69,8 @@ impl TableFormat {
     }
 }
 
-/// Returns whether Iceberg uses such a name: `v1.metadata.json`, or `00000-<uuid>.metadata.json`.
+/// Returns whether a file has a name that Iceberg uses: `v1.metadata.json`, or
+/// `00000-<uuid>.metadata.json`.
 fn is_iceberg_metadata(name: &[u8]) -> bool {
     let number = name.strip_prefix(b"v").unwrap_or(name);
     name.ends_with(ICEBERG_FILE.as_bytes()) && number.first().is_some_and(u8::is_ascii_digit)
@@ -83,12 +84,12 @@ pub(super) fn refuse<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Result<
         if last.replace(folder) == Some(folder) {
             continue;
         }
-        // the folders that enclose a relative path are checked, too
+        // the folders that enclose a relative path are also checked
         let path = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
         for folder in path.ancestors() {
             if !seen.insert(folder.to_path_buf()) {
-                break; // its enclosing folders have been checked, too
+                break; // its enclosing folders have also been checked
             }
             if let Some(table) = TABLES.iter().find(|table| table.is_at(folder)) {
                 return Err(table.error(folder));
@@ -98,12 +99,12 @@ pub(super) fn refuse<'a>(folders: impl IntoIterator<Item = &'a Path>) -> Result<
     Ok(())
 }
 
-/// Refuses addresses in a table whose marks are among `all` addresses. If no address is chosen, any
-/// table is refused.
+/// Refuses the chosen addresses if they are in a table whose mark is among `all` addresses. If no
+/// address is chosen, refuses any table.
 pub(super) fn refuse_stored(all: &[PathBuf], chosen: &[PathBuf]) -> Result<()> {
     let around: HashSet<&Path> = chosen.iter().flat_map(|path| path.ancestors()).collect();
     let has_chosen = |folder: &Path| chosen.is_empty() || around.contains(folder);
-    // a log has thousands of addresses, so each table is stored once
+    // a log can have thousands of addresses, so each table is collected only once
     let tables: BTreeMap<&Path, &TableFormat> = all.iter().filter_map(|path| marked(path)).collect();
     let refused = tables.into_iter().filter(|(folder, _)| has_chosen(folder));
     match refused.min_by_key(|(folder, _)| folder.components().count()) {

@@ -1,9 +1,9 @@
 //! Reads row groups on other threads while the caller encodes.
 //!
-//! Each thread takes the next row group that no thread has started, and reads it into a queue of
-//! its own, which is bounded in bytes and batches. The caller drains the queues in row-group order,
-//! so batches arrive in order. A queue closes when one of its ends is dropped. So if the caller
-//! stops early, the threads stop, too.
+//! Each thread takes the next row group that no thread has started, and reads it into a separate
+//! queue. The number of bytes and of batches in a queue is bounded. The caller drains the queues in
+//! row-group order, so batches arrive in order. A queue closes when one of its ends is dropped. So
+//! if the caller stops early, the threads also stop.
 
 use crate::import::rows::{Batch, MemorySize};
 use crate::import::source::{Batches, SharedSource, catch_panic};
@@ -15,12 +15,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::thread::JoinHandle;
 
-/// The maximum number of reading threads. Each holds batches in memory.
+/// The maximum number of reading threads. Each thread holds batches in memory.
 const MAX_READ_THREADS: usize = 8;
-/// The number of queued bytes at which a thread waits. A single batch may exceed it.
+/// The number of queued bytes at which a thread waits. A single batch can exceed it.
 const MAX_QUEUED_BYTES: usize = 6 << 20;
-/// The number of queued batches at which a thread waits. The limit matters only for batches of few
-/// small columns.
+/// The number of queued batches at which a thread waits. The limit matters only for batches with
+/// few, small columns.
 const MAX_QUEUED_BATCHES: usize = 1024;
 
 /// Starts a pass over a source. `begin` starts the pass over one row group. Row groups are read on
@@ -47,7 +47,7 @@ where
         };
         match thread::Builder::new().name("tensilo-read".to_owned()).spawn(read) {
             Ok(handle) => pass.handles.push(handle),
-            Err(_) if !pass.handles.is_empty() => {} // fewer threads suffice
+            Err(_) if !pass.handles.is_empty() => {} // the threads that have started suffice
             Err(error) => return Err(Error::io("starting a reader thread", error)),
         }
     }
@@ -71,7 +71,7 @@ impl<T> RowGroupQueue<T> {
     }
 }
 
-/// A pass read by other threads.
+/// A pass that other threads read.
 struct ThreadedPass<T> {
     /// Dropped before the threads are joined.
     row_groups: Option<Receiver<BatchReceiver<T>>>,
@@ -118,7 +118,7 @@ impl<T> Drop for ThreadedPass<T> {
     }
 }
 
-/// Makes a queue from a reading thread to the caller.
+/// Creates a queue from a reading thread to the caller.
 fn batch_queue<T>() -> (BatchSender<T>, BatchReceiver<T>) {
     let state = QueueState { batches: VecDeque::new(), bytes: 0, is_closed: false };
     let queue = Arc::new(Queue { state: Mutex::new(state), changed: Condvar::new() });
@@ -131,9 +131,9 @@ struct Queue<T> {
 }
 
 struct QueueState<T> {
-    /// Batches, each with its memory size.
+    /// The batches, each with its size in memory.
     batches: VecDeque<(Result<Batch<T>>, usize)>,
-    /// The total memory size.
+    /// The total size of the batches in memory.
     bytes: usize,
     is_closed: bool,
 }
@@ -169,7 +169,7 @@ impl<T: MemorySize> BatchSender<T> {
     fn send_all<'a>(&self, begin: impl FnOnce() -> Result<Batches<'a, T>>) {
         let sent = catch_panic(|| {
             let mut batches = begin()?;
-            // a batch is read only when there is room, because it takes memory while it waits
+            // read a batch only when the queue has room, because a waiting batch takes memory
             while self.wait_for_room()
                 && let Some(batch) = batches.next()
             {
@@ -254,8 +254,8 @@ mod tests {
         Batch { row_count: 1, columns: (0..columns).map(outline).collect() }
     }
 
-    /// Reads batches with this number of columns and extents while none is taken, and returns how
-    /// many were read.
+    /// Reads batches with this number of columns and extents until the queue is full. Returns how
+    /// many batches then wait in the queue.
     fn read_ahead(columns: usize, extents: usize) -> usize {
         let (sender, mut receiver) = batch_queue();
         let read = Arc::new(AtomicUsize::new(0));
@@ -295,8 +295,8 @@ mod tests {
         assert_eq!(receiver.count(), 3);
     }
 
-    /// Row groups with the same number of batches, which have 0, 1, 2 ... rows. One batch is an
-    /// error or a panic.
+    /// A source whose row groups all have the same number of batches. The batches have 0, 1, 2 ...
+    /// rows. One batch is an error or a panic.
     struct CountingSource {
         read: AtomicUsize,
         row_group_count: usize,

@@ -1,15 +1,16 @@
 //! Chooses the number of rows that a Parquet decoder yields at a time.
 //!
-//! A decoder uses one number for all its batches. Changing it means starting another decoder that
-//! skips the rows already read, and decompresses their pages once more. So a row group with rows of
-//! very different sizes must not change the number often.
+//! A decoder uses the same number of rows for all its batches. To change the number, another
+//! decoder must be started. It skips the rows that were already read, and decompresses their pages
+//! again. So the number must not change often in a row group whose rows have very different sizes.
 //!
 //! The number also bounds the memory of a batch before its rows are known. A few bytes can expand
-//! to very many: a row with a long text from a dictionary, or a null whose type has fixed-size
-//! lists. A row with a shared text counts as the longest text of its dictionary, so even a large
-//! dictionary of short texts imposes no limit. A text that is stored individually is at most as
-//! long as its page. If all pages of the row group together exceed the limit of a batch, each row
-//! counts as the largest page. A row of lists counts as the mean number of values per row.
+//! to very many: a row can have a long text from a dictionary, or a null whose type has fixed-size
+//! lists. If a row has a text from a dictionary, it is assumed to have the longest text of that
+//! dictionary. So a dictionary of short texts imposes no limit, even if it is large. A text that is
+//! stored individually is at most as long as its page. If the pages of the row group together
+//! exceed the limit of a batch, each row is assumed to be as large as the largest page. A row of
+//! lists is assumed to have the mean number of values per row.
 
 use super::pages::TextBytes;
 use crate::bytes::le::u64_of;
@@ -23,28 +24,28 @@ use ::parquet::schema::types::ColumnDescriptor;
 const FIRST_ROWS: usize = 64;
 /// The maximum number of rows in a batch.
 const MAX_ROWS: u64 = 8192;
-/// The maximum size in bytes of the shared texts in a batch, and of the other texts. Their sum
-/// stays below what the offsets of Arrow texts can address.
+/// The maximum size, in bytes, of the shared texts in a batch. The same maximum applies to its
+/// other texts. The sum of both stays below the maximum of Arrow's 32-bit text offsets.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 /// The size of a batch above which later batches get fewer rows. Smaller batches are cut into
 /// slices.
 const MAX_BATCH_BYTES: usize = 8 * SLICE_BYTES;
-/// The maximum factor by which the number of rows grows at once, because later rows may be larger.
+/// The maximum factor by which the number of rows grows at once, because later rows can be larger.
 const MAX_GROWTH: usize = 16;
-/// The minimum growth for which it is worthwhile to skip more rows than a first batch has.
+/// The minimum factor of growth that justifies skipping more rows than a first batch has.
 const MIN_GROWTH: usize = 8;
 
 /// The number of rows in the batches of one row group.
 pub(super) struct BatchRows {
     rows: usize,
-    /// The maximum suggested by the footer. It is only an estimate: dictionaries make a file much
-    /// smaller than its rows.
+    /// The maximum that the footer suggests. It is only an estimate, because dictionaries can make
+    /// a file much smaller than its rows.
     max_rows: usize,
     /// The number of rows that the decoder skipped when it started.
     skipped: usize,
     /// The number of rows that the decoder has read since it started.
     read: usize,
-    /// The size of the rows read, in bytes.
+    /// The size of these rows in bytes.
     bytes: usize,
 }
 
@@ -74,8 +75,8 @@ impl BatchRows {
     /// Adapts the number to a batch that was read. Returns whether another decoder must be started.
     ///
     /// The number shrinks at once if the batch is too large. It grows only after the decoder has
-    /// read as many rows as it skipped. So growth skips at most twice the rows of a row group in
-    /// total.
+    /// read as many rows as it skipped. So in total, growth causes at most twice as many rows to be
+    /// skipped as the row group has.
     pub(super) fn adapt(&mut self, rows: usize, bytes: usize) -> bool {
         self.read = self.read.saturating_add(rows);
         self.bytes = self.bytes.saturating_add(bytes);
@@ -202,10 +203,10 @@ mod tests {
     fn batches_of_even_rows_have_about_2_mib() {
         let small = read(8192, |_| 100);
         assert!(small.batches < 20 && small.skipped < 2 * 1100, "{} {}", small.batches, small.skipped);
-        // a dictionary hides their size
+        // a dictionary hides the size of the rows
         let large = read(8192, |_| 100_000);
         assert_eq!((large.skipped, large.largest), (64, 20 * 100_000));
-        // less than eight times as many rows, but more than twice
+        // the number of rows grows by a factor between two and eight
         let medium = read(8192, |_| 8000);
         assert_eq!((medium.skipped, medium.largest), (64, 262 * 8000));
     }

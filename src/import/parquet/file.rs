@@ -1,9 +1,9 @@
 //! A Parquet file as a source of record batches.
 //!
-//! Opening checks and corrects the metadata ([`footer`], [`schema`]) and the row counts. A pass
-//! reads one row group after another. It checks the page headers of a row group ([`pages`]) before
-//! the decoder reads them, and restarts the decoder if batches should get a different number of
-//! rows ([`BatchRows`]).
+//! When a file is opened, its metadata ([`footer`], [`schema`]) and row counts are checked and
+//! corrected. A pass reads one row group after another. It checks the page headers of a row group
+//! ([`pages`]) before the decoder reads them, and restarts the decoder if batches should get a
+//! different number of rows ([`BatchRows`]).
 
 use super::batch_rows::BatchRows;
 use super::footer::{ReadableFooter, readable};
@@ -29,12 +29,11 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The maximum size in bytes of the pages of a row group that are prefetched from a store. They
-/// stay in memory until they are decoded.
+/// The maximum total size, in bytes, of the pages of a row group that are prefetched from a store.
+/// The pages stay in memory until they are decoded.
 const MAX_PREFETCH_BYTES: u64 = 128 << 20;
 
-/// Opens a Parquet file. Also returns the footer, from which the id of a file made from it is
-/// derived.
+/// Opens a Parquet file. Also returns the footer, from which the id of the output file is derived.
 pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<ParquetFile>, Vec<u8>)> {
     let mut reader = file.reader()?;
     let footer = read_footer(&mut reader).map_err(|error| match error.kind() {
@@ -87,25 +86,27 @@ fn check_rows(metadata: &ParquetMetaData, file_bytes: u64) -> Result<u64> {
             }
             let max_rows = bytes.map_or(0, max_values);
             if rows > max_rows {
-                let message = format!("{rows} rows, but the pages of column {name} can hold at most {max_rows}");
+                let message =
+                    format!("a row group has {rows} rows, but the pages of column {name} can hold at most {max_rows}");
                 return Err(malformed_file(&message));
             }
             if column.column_descr().max_rep_level() == 0 && column.num_values() != group.num_rows() {
-                let message = format!("column {name} has {} values in {rows} rows", column.num_values());
+                let message = format!("column {name} has {} values in a row group of {rows} rows", column.num_values());
                 return Err(malformed_file(&message));
             }
         }
     }
-    // 0 is a mistake of an early writer and is corrected later
+    // 0 is a mistake of an early writer, which is corrected later
     let stated_rows = metadata.file_metadata().num_rows();
     if stated_rows != 0 && Ok(row_count) != u64::try_from(stated_rows) {
-        return Err(malformed_file("the number of rows in its row groups differs from its footer"));
+        return Err(malformed_file("the number of rows in its row groups differs from the number in its footer"));
     }
     Ok(row_count)
 }
 
 /// Returns the maximum number of values in pages with this total size. A page header states the
-/// number as an i32, along with the lengths and encodings of the page.
+/// number of values as an i32. It also has the lengths and encodings of the page, so it is never
+/// shorter than 16 bytes.
 fn max_values(bytes: u64) -> u64 {
     const MIN_HEADER_BYTES: u64 = 16;
     (bytes / MIN_HEADER_BYTES).saturating_add(1).saturating_mul(i32::MAX.unsigned_abs().into())
@@ -140,7 +141,7 @@ fn read_footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A Parquet file. Columns that are read raw have different types in batches and in the schema.
+/// A Parquet file. A column that is read raw has one type in batches and another in the schema.
 pub(in crate::import) struct ParquetFile {
     input: Arc<InputFile>,
     metadata: ArrowReaderMetadata,
@@ -311,5 +312,5 @@ impl Iterator for RowGroups<'_> {
 }
 
 fn wrong_row_count() -> Error {
-    Error::bad_input("the Parquet file is malformed: the number of rows in a row group differs from its footer")
+    Error::bad_input("the Parquet file is malformed: a row group does not have as many rows as the footer states")
 }

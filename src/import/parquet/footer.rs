@@ -1,14 +1,14 @@
-//! A Parquet footer, checked and repaired before the decoder sees it.
+//! Checks and repairs a Parquet footer before the decoder sees it.
 //!
-//! The decoder follows nested groups by recursion. A few thousand levels, which take a few bytes
-//! each, would overflow the stack and abort the process. So would allocating the number of children
-//! that a group claims. [`check`] refuses both.
+//! The decoder recurses into nested groups. A few thousand levels, each encoded in a few bytes,
+//! would overflow the stack and abort the process. The decoder also allocates memory for as many
+//! children as a group claims, and aborts the process if that fails. [`check`] refuses both.
 //!
 //! The decoder also refuses a whole file because of two things that other readers accept: an empty
-//! list without an element type, as fastparquet writes it, and metadata that is not UTF-8. In
+//! list without an element type, which fastparquet writes, and metadata that is not UTF-8. In
 //! addition, it copies all metadata several times, and metadata in the embedded Arrow schema once
-//! more. So [`readable`] makes a copy of the footer in which such lists have a type, with only the
-//! metadata that a file can store.
+//! more. So [`readable`] makes a copy of the footer. In the copy, such lists have a type, and only
+//! the metadata that a tensilo file can store is left.
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
 use crate::import::arrow::schema_bytes::{message_in, repair_message};
@@ -23,7 +23,8 @@ use flatbuffers::InvalidFlatbuffer;
 use std::collections::{BTreeSet, HashSet};
 use std::ops::Range;
 
-/// The maximum depth of groups: far more than a tensor needs, which has two levels per dimension.
+/// The maximum depth of groups. It is far more than a tensor needs, because a tensor has two levels
+/// per dimension.
 const MAX_LEVELS: usize = 256;
 
 /// The field types of the file's metadata, and the ids of the fields used here.
@@ -31,8 +32,8 @@ const METADATA: [u8; 9] = [I32, LIST, I64, LIST, LIST, BINARY, LIST, STRUCT, BIN
 const SCHEMA: i16 = 2;
 const ROW_GROUPS: i16 = 4;
 const ENCRYPTION: i16 = 8;
-/// The id of the field of a row group that lists its columns, and of the field of a column that
-/// describes its encryption.
+/// The id of the field that lists the columns of a row group, and of the field that describes the
+/// encryption of a column.
 const COLUMNS: i16 = 1;
 const CRYPTO: i16 = 8;
 /// The field types of a schema element, and the id of the field that states its number of children.
@@ -111,8 +112,8 @@ fn field_of(thrift: &mut Thrift, field_id: i16, field_type: u8) -> Option<()> {
     }
 }
 
-/// Returns the maximum depth of nested groups, up to the limit, or `None` if the bytes are not a
-/// footer.
+/// Returns the maximum depth of nested groups, or `None` if the bytes are not a footer. Stops as
+/// soon as the depth exceeds [`MAX_LEVELS`].
 fn depth(thrift: &mut Thrift) -> Option<usize> {
     let (mut id, mut max_depth) = (0, 0);
     loop {
@@ -127,8 +128,8 @@ fn depth(thrift: &mut Thrift) -> Option<usize> {
     }
 }
 
-/// Returns the depth of a schema. Parents precede their children, and each states its number of
-/// children. Returns `None` if they state more children than there are elements.
+/// Returns the depth of a schema. A parent precedes its children, and states their number. Returns
+/// `None` if the parents state more children than the schema has elements.
 fn schema_depth(thrift: &mut Thrift) -> Option<usize> {
     let (count, _) = thrift.list_header()?;
     let mut open: Vec<i32> = Vec::new(); // remaining children of each enclosing group
@@ -174,7 +175,7 @@ const MAX_METADATA_BYTES: usize = limits::SCHEMA_BYTES as usize; // exact: 16 Mi
 /// The maximum size in bytes of the metadata that an embedded schema may repeat.
 const MAX_EMBEDDED_BYTES: usize = 64 << 10;
 
-/// A struct with the fields that the decoder reads.
+/// The fields of a struct that contain lists, by id. The decoder reads these fields.
 struct Struct(&'static [(i16, Content)]);
 
 /// The content of a field that contains lists.
@@ -204,11 +205,12 @@ const COLUMN_METADATA: Struct = Struct(&[
 /// A footer in a form that the decoder can read.
 pub(super) struct ReadableFooter {
     pub bytes: Vec<u8>,
-    /// The keys of the metadata that were dropped.
+    /// The keys of the metadata entries that were dropped.
     pub dropped: Vec<String>,
 }
 
-/// Returns a readable copy of the metadata in a footer, which has been [checked](check).
+/// Returns a copy of a footer that the decoder can read. The footer must have been
+/// [checked](check).
 pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
     let mut walk = Walk { footer, thrift: Thrift::new(footer), untyped: Vec::new(), entries: None };
     // the decoder reports malformed metadata
@@ -220,7 +222,7 @@ pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
     let mut dropped = Vec::new();
     let mut preserved = Vec::new();
     let own: HashSet<&[u8]> = entries.iter().map(|entry| entry.key).collect();
-    // the decoder uses the last one
+    // the decoder uses the last schema
     let schema = entries.iter().rposition(|entry| entry.is_schema() && entry.value.is_some());
     for (number, (entry, fits)) in entries.iter().zip(fits).enumerate() {
         let value = match entry.is_schema() {
@@ -255,13 +257,13 @@ struct Walk<'a> {
     thrift: Thrift<'a>,
     /// The positions of empty lists, with the type that their elements should have.
     untyped: Vec<(usize, u8)>,
-    /// The list of metadata.
+    /// The position of the list of metadata entries.
     entries: Option<Range<usize>>,
 }
 
 impl Walk<'_> {
     fn at(&self) -> usize {
-        self.footer.len() - self.thrift.rest().len() // `rest` is a suffix of it
+        self.footer.len() - self.thrift.rest().len() // `rest` is a suffix of the footer
     }
 
     fn fields(&mut self, of: &Struct, is_file: bool) -> Option<()> {
@@ -371,15 +373,16 @@ fn put_varint(mut value: usize, out: &mut Vec<u8>) {
     out.push(value as u8); // exact: below 0x80
 }
 
-/// Returns the value of an embedded Arrow schema for the decoder. `Some(None)` means unchanged.
-/// `None` means that its types are unknown, so that the columns have their Parquet types. Entries
-/// whose keys are in `own` are dropped from a long schema, because the footer has them, too.
+/// Returns the value of an embedded Arrow schema that the decoder gets. `Some(None)` means that the
+/// value stays unchanged. `None` means that its types are unknown, so the columns have their
+/// Parquet types. If the schema is long, entries whose keys are in `own` are dropped from it,
+/// because the footer also has them.
 fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec<String>) -> Option<Option<String>> {
     let Some(mut bytes) = value.and_then(|value| STANDARD.decode(value).ok()) else { return Some(None) };
     let start = if bytes.starts_with(&CONTINUATION) && bytes.len() > 8 { 8 } else { 0 };
     let is_changed = repair_message(bytes.get_mut(start..).unwrap_or(&mut []));
     let message = match message_in(bytes.get(start..).unwrap_or(&[])) {
-        Err(InvalidFlatbuffer::ApparentSizeTooLarge) => return None, // the decoder would copy all of it
+        Err(InvalidFlatbuffer::ApparentSizeTooLarge) => return None, // the decoder would copy the whole schema
         message => message.ok(),
     };
     let Some(schema) = message.and_then(|message| message.header_as_schema()) else { return Some(None) };
@@ -406,7 +409,7 @@ fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec
 mod tests {
     use super::*;
 
-    /// A footer of version 1 without row groups, with this list of metadata.
+    /// Returns a footer of version 1 without row groups, with this list of metadata.
     fn footer(entries: &[u8]) -> Vec<u8> {
         let mut bytes = vec![0x15, 2, 0x19, 0x00, 0x16, 0, 0x19, 0x00, 0x19];
         bytes.extend_from_slice(entries);

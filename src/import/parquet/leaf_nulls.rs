@@ -1,7 +1,7 @@
-//! Which leaves of a Parquet file may have nulls, according to its statistics.
+//! Finds out which leaves of a Parquet file can have nulls according to the file's statistics.
 //!
-//! A null count of zero in every row group excludes nulls. Null members of lists are counted
-//! separately where the file has histograms of definition levels.
+//! If the null count is zero in every row group, the leaf has no nulls. If the file has histograms
+//! of definition levels, null members of lists are counted separately.
 
 use crate::import::arrow::paths::ColumnPath;
 use crate::import::arrow::paths::{FieldListing, SchemaOrder};
@@ -17,11 +17,12 @@ pub(super) struct LeafNulls {
     order: SchemaOrder,
 }
 
-/// Whether one leaf may have nulls.
+/// Whether one leaf can have nulls.
 struct Leaf {
-    /// Nulls in the leaf, or in an enclosing struct or list. An empty list counts, too.
+    /// Whether the leaf or an enclosing struct or list can be null. An empty list also counts as a
+    /// null.
     any: bool,
-    /// Null members of lists.
+    /// Whether members of lists can be null.
     in_lists: bool,
 }
 
@@ -33,7 +34,7 @@ impl LeafNulls {
         Self { leaves, order: SchemaOrder::of(schema, FieldListing::Leaves) }
     }
 
-    /// Returns whether a path may lead to nulls: a null struct, or lists with null members.
+    /// Returns whether a path can lead to nulls: a null struct, or lists with null members.
     pub(super) fn may_occur(&self, path: &ColumnPath) -> bool {
         let is_same = self.order.count == self.leaves.len(); // otherwise the schemas do not match
         let leaves = self.order.range(path).filter(|_| is_same).and_then(|leaves| self.leaves.get(leaves));
@@ -66,7 +67,7 @@ fn null_count(column: &ColumnChunkMetaData) -> Option<u64> {
 /// Facts about the enclosing nodes of a node in the file's schema.
 #[derive(Clone, Default)]
 struct LevelsAbove {
-    /// The number of optional and repeated nodes that enclose it.
+    /// The number of optional and repeated nodes that enclose the node.
     level: usize,
     in_list: bool,
     /// The definition levels of null members of lists.
@@ -74,7 +75,7 @@ struct LevelsAbove {
 }
 
 /// Finds the definition levels of null members of lists for each leaf below a node. The recursion
-/// is as deep as the schema, which the decoder has bounded.
+/// is bounded, because the depth of the schema has been [checked](super::footer::check).
 fn find_null_levels(node: &Type, at: LevelsAbove, found: &mut Vec<Vec<usize>>) {
     if !node.is_group() {
         found.push(at.null_levels);

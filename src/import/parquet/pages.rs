@@ -1,8 +1,8 @@
 //! Checks the page headers of a Parquet column before the decoder uses them.
 //!
-//! The decoder allocates as much memory as a page claims, and the process aborts if that fails. So
-//! the claims of a page are compared with the bytes in the file. The headers also bound the size of
-//! the texts in a batch, see [`TextBytes`].
+//! The decoder allocates as much memory as a page claims to need, and the process aborts if the
+//! allocation fails. So the claims of a page are checked against the size of the file. The headers
+//! also bound the size of the texts in a batch; see [`TextBytes`].
 
 use super::thrift::{BOOL, I32, STOP, STRUCT, Thrift};
 use crate::bytes::le::u64_of;
@@ -19,11 +19,11 @@ use std::sync::Arc;
 
 /// The decompressed size that is always allowed for a page, regardless of its compression.
 const UNCHECKED_PAGE_BYTES: u64 = 16 << 20;
-/// The maximum number of decompressed bytes per compressed byte of a larger page: an RLE block of
-/// Zstandard has 4 bytes and expands to 128 KiB.
+/// The maximum number of decompressed bytes per compressed byte of a larger page. An RLE block of
+/// Zstandard has 4 bytes and expands to at most 128 KiB.
 const MAX_RATIO: u64 = 32 << 10;
-/// The sizes in which a page header is read, tried one after another until it can be parsed.
-/// Statistics can make it long.
+/// How many bytes are read for a page header. Statistics can make a header long, so these sizes are
+/// tried one after another until the header can be parsed.
 const HEADER_READ_BYTES: [u64; 4] = [4 << 10, 64 << 10, 1 << 20, 16 << 20];
 /// The maximum number of texts in a page with packed lengths, which the decoder unpacks all at
 /// once.
@@ -45,7 +45,7 @@ const DATA_V2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
 #[derive(Default)]
 pub(super) struct TextBytes {
     /// The maximum size in bytes of a text that many rows can share at a cost of a few bytes each:
-    /// a text in a dictionary, or one whose beginning other texts repeat.
+    /// a text in a dictionary, or a text whose beginning other texts repeat.
     pub repeated: u64,
     /// The total size in bytes of the pages whose texts are stored individually.
     pub plain: u64,
@@ -73,9 +73,9 @@ pub(super) fn check(
     rows: usize,
     of: &ParquetMetaData,
 ) -> Result<TextBytes> {
-    // These pages are compressed but claim not to be (ARROW-10353). The decoder relies on the
-    // claim, has no option to ignore it, and might find values in compressed bytes
-    // (ARROW-17100.parquet of Apache's arrow-testing).
+    // Version 2 pages of early parquet-cpp are compressed but claim not to be (ARROW-10353). The
+    // decoder relies on the claim, has no option to ignore it, and could decode compressed bytes as
+    // values (ARROW-17100.parquet of Apache's arrow-testing).
     let is_early_cpp =
         of.file_metadata().created_by().is_some_and(|writer| writer.starts_with("parquet-cpp version 1."));
     let is_misleading = is_early_cpp && column.compression() != Compression::UNCOMPRESSED;
@@ -96,8 +96,8 @@ pub(super) fn check(
             return Err(malformed(column, "a dictionary has more values than bytes"));
         }
         if page.is_version_2 && is_misleading {
-            let message = "data pages of version 2 by parquet-cpp before 2.0 claim to be uncompressed; rewrite the \
-                           file with a program that reads it, such as pyarrow";
+            let message = "the data pages are compressed but claim to be uncompressed (version 2 pages of parquet-cpp \
+                           before 2.0); rewrite the file with a program that reads it, such as pyarrow";
             return Err(Error::bad_input(message).with_column(&column.column_path().string()));
         }
         has_packed_lengths |= matches!(page.encoding, Some(DELTA_LENGTH_BYTE_ARRAY | DELTA_BYTE_ARRAY));
@@ -144,7 +144,7 @@ struct PageHeader {
     dictionary_values: u64,
     /// The number of values in a data page.
     values: u64,
-    /// The encoding of a data page; `None` for a dictionary.
+    /// The encoding of a data page, or `None` for a dictionary.
     encoding: Option<i32>,
     is_version_2: bool,
 }
@@ -197,7 +197,7 @@ impl PageHeader {
     }
 }
 
-/// Returns the numbers in the fields 1 to 4 of a struct.
+/// Returns the numbers in fields 1 to 4 of a struct.
 fn numbers(thrift: &mut Thrift, types: &[u8]) -> Option<[i32; 4]> {
     let (mut id, mut numbers) = (0_i16, [0; 4]);
     loop {
@@ -230,7 +230,7 @@ fn longest_in_dictionary(file: &InputReader, column: &ColumnChunkMetaData, rows:
         while let Some(length) = texts.take(4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_le_bytes) {
             longest = longest.max(u64::from(length));
             if texts.take(length.into()).is_none() {
-                break; // the decoder refuses it
+                break; // the decoder refuses such a dictionary
             }
         }
         return Ok(longest);
@@ -258,8 +258,8 @@ fn check_packed_lengths(file: &InputReader, column: &ColumnChunkMetaData, rows: 
     Ok(())
 }
 
-/// Returns the encoding, the values and the number of values of a data page, without its definition
-/// and repetition levels.
+/// Returns the encoding, the encoded values and the number of values of a data page. The encoded
+/// values do not include definition and repetition levels.
 fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding, &'a [u8], u64)> {
     match page {
         Page::DataPage { buf, num_values, encoding, def_level_encoding, rep_level_encoding, .. } => {
@@ -286,8 +286,8 @@ fn lengths<'a>(page: &'a Page, column: &ColumnChunkMetaData) -> Option<(Encoding
     }
 }
 
-/// Skips packed numbers (DELTA_BINARY_PACKED). Returns whether there are at most `values` of them,
-/// and not too many to unpack.
+/// Skips packed numbers (DELTA_BINARY_PACKED). Returns whether there are at most `values` numbers,
+/// and at most [`MAX_PACKED_LENGTHS`].
 fn are_packed(bytes: &mut Thrift, values: u64) -> bool {
     let all_null = bytes.rest().is_empty(); // the decoder handles this case
     all_null || skip_packed(bytes, values.min(MAX_PACKED_LENGTHS)).is_some()

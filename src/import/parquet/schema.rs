@@ -1,19 +1,21 @@
-//! The schema of a Parquet file, corrected where the decoder would fail or silently change values.
+//! Corrects the schema of a Parquet file if the decoder would fail or silently change values.
 //!
 //! - The decoder wraps INT96 timestamps that exceed 64 bits, and integers that do not fit their
-//!   declared width. So it gets a schema in which these are bytes and plain 32-bit integers, and
-//!   [`elements`](crate::import::arrow::elements) converts them exactly or refuses them. Intervals
-//!   are read as bytes, too, because the decoder drops parts of them.
-//! - It follows the embedded Arrow schema even where that contradicts the unit of a nanosecond
-//!   timestamp or the digits of a decimal. It ignores the time zone of a timestamp unless the
+//!   declared width. So it gets a schema in which INT96 timestamps are bytes and narrow integers
+//!   are plain 32-bit integers. Then [`elements`](crate::import::arrow::elements) converts them
+//!   exactly or refuses them. Intervals are also read as bytes, because the decoder drops some of
+//!   their numbers.
+//! - The decoder follows the embedded Arrow schema even if it contradicts the unit of a nanosecond
+//!   timestamp or the digits of a decimal. It ignores the time zone of a timestamp unless the Arrow
 //!   schema has the unit of the column. The units can differ, because Parquet has no seconds, and
 //!   its version 2.4 has no nanoseconds.
-//! - If that schema says that a column was a dictionary, the decoder follows it for any type, but
-//!   then fails to read some columns. These are read as plain values.
+//! - If the embedded Arrow schema says that a column was a dictionary, the decoder decodes the
+//!   column as a dictionary, even if it cannot read dictionaries of that type. Such columns are
+//!   read as plain values.
 //! - Logical types that the decoder drops are stored in the metadata of fields.
 //! - Mistakes of early writers are corrected, with one exception: the footer of
-//!   `dict-page-offset-zero.parquet` of Apache's parquet-testing has lists where the format has
-//!   numbers, and the decoder does not skip fields of an unexpected type.
+//!   `dict-page-offset-zero.parquet` of Apache's parquet-testing has lists where the format
+//!   requires numbers, and the decoder does not skip fields of an unexpected type.
 
 use super::pages;
 use crate::Error;
@@ -41,7 +43,7 @@ pub(super) fn malformed(error: ParquetError) -> Error {
 
 /// Returns the error about a file that starts or ends with `PARE`.
 pub(in crate::import) fn encrypted_footer() -> Error {
-    Error::bad_input("the Parquet file and its footer are encrypted; decrypt it with the program that has its keys")
+    Error::bad_input("the Parquet file and its footer are encrypted; decrypt them with a program that has the keys")
 }
 
 /// The fields of a footer that can be changed.
@@ -69,7 +71,7 @@ pub(super) fn decodable(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata
 }
 
 /// Replaces the leaves of fields. `leaf` receives the number of a leaf and its field. The recursion
-/// is bounded: the decoder made the fields from a schema whose depth has been
+/// is bounded, because the decoder made the fields from a schema whose depth has been
 /// [checked](super::footer::check).
 fn with_leaves(fields: &Fields, mut leaf: impl FnMut(usize, &FieldRef) -> FieldRef) -> Fields {
     let mut next = 0;
@@ -94,8 +96,8 @@ fn with_leaves_of(field: &FieldRef, leaf: &mut dyn FnMut(&FieldRef) -> FieldRef)
     Arc::new(field.as_ref().clone().with_data_type(data_type))
 }
 
-/// Returns the schema of a file in which `leaf` replaces some leaves. Leaves stay unchanged where
-/// it returns `None`.
+/// Returns the schema of a file in which `leaf` replaces some leaves. A leaf stays unchanged if
+/// `leaf` returns `None`.
 fn with_leaf_types(
     schema: &SchemaDescriptor,
     leaf: fn(&Type) -> Option<Result<Type>>,
@@ -103,7 +105,8 @@ fn with_leaf_types(
     Ok(Arc::new(SchemaDescriptor::new(Arc::new(with_leaf_types_of(schema.root_schema(), leaf)?))))
 }
 
-/// The recursion is bounded: the depth of the type has been [checked](super::footer::check).
+/// The recursion is bounded, because the depth of the type has been
+/// [checked](super::footer::check).
 fn with_leaf_types_of(of: &Type, leaf: fn(&Type) -> Option<Result<Type>>) -> Result<Type> {
     if of.is_primitive() {
         return leaf(of).unwrap_or_else(|| Ok(of.clone()));
@@ -122,7 +125,7 @@ fn with_leaf_types_of(of: &Type, leaf: fn(&Type) -> Option<Result<Type>>) -> Res
     }
 }
 
-/// Returns a leaf with this physical type and no logical type, in place of another leaf.
+/// Returns a leaf that replaces the leaf `of`. It has this physical type and no logical type.
 fn plain_leaf(of: &Type, physical: Physical, length: i32) -> Result<Type> {
     let info = of.get_basic_info();
     Type::primitive_type_builder(info.name(), physical)
@@ -137,8 +140,8 @@ fn repetition(of: &Type) -> Option<Repetition> {
     info.has_repetition().then(|| info.repetition())
 }
 
-/// Returns the schema of the values in a file, and the metadata with which the decoder reads it.
-/// `encrypted` has the numbers of encrypted columns.
+/// Returns the schema of the values in a file, and the metadata with which the decoder reads the
+/// file. `encrypted` has the numbers of the encrypted columns.
 pub(super) fn exact_schema(
     metadata: ArrowReaderMetadata,
     encrypted: &BTreeSet<usize>,
@@ -171,7 +174,7 @@ impl Leaves<'_> {
         let Some(column) = self.columns.get(number) else { return field.clone() };
         let mut field = Field::clone(field);
         for mark in [ENCRYPTED, INT96] {
-            field.metadata_mut().remove(mark); // the embedded schema may contain it
+            field.metadata_mut().remove(mark); // the embedded schema can contain the mark
         }
         if self.encrypted.contains(&number) {
             field.metadata_mut().insert(ENCRYPTED.to_owned(), String::new());
@@ -189,7 +192,8 @@ impl Leaves<'_> {
                     field = with_values(field, data_type);
                 }
             }
-            // months, days and milliseconds: only an Arrow schema can say which are always zero
+            // months, days and milliseconds: only an Arrow schema can say which of them are always
+            // zero
             DataType::Interval(_) if !self.has_arrow_schema => {
                 field = field.with_data_type(DataType::Interval(IntervalUnit::MonthDayNano));
             }
@@ -239,7 +243,7 @@ fn is_read_raw(column: &ColumnDescriptor) -> bool {
     column.self_type().is_primitive() && raw_leaf(column.self_type()).is_some()
 }
 
-/// Returns the type that a column is read as, if it is not read as its own type.
+/// Returns the type as which a column is read, if it is not read as its own type.
 fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
     let info = leaf.get_basic_info();
     let is_null = matches!(info.logical_type_ref(), Some(LogicalType::Unknown));
@@ -272,8 +276,9 @@ fn is_narrow(leaf: &Type) -> bool {
 struct Zones(Vec<Option<Arc<str>>>);
 
 impl Zones {
-    /// Reads the zones of the embedded Arrow schema. The decoder follows that schema with any unit
-    /// if the column is a plain integer, so the schema is decoded against such columns.
+    /// Reads the zones of the embedded Arrow schema. If a column is a plain integer, the decoder
+    /// accepts a timestamp of any unit in that schema. So the schema is decoded as if the columns
+    /// were plain integers.
     fn of(metadata: &ArrowReaderMetadata) -> Result<Self> {
         if !metadata.parquet_schema().columns().iter().any(|column| is_in_utc(column.self_type())) {
             return Ok(Self::default());
@@ -344,8 +349,8 @@ pub(super) fn with_readable_dictionaries(metadata: ArrowReaderMetadata) -> crate
     embedded.map_err(malformed)
 }
 
-/// Returns whether the decoder can read a dictionary of these values from such a column. INT96 is
-/// read raw.
+/// Returns whether the decoder can read a dictionary of these values from a column of this type.
+/// INT96 columns are read raw.
 fn is_readable_dictionary(values: &DataType, column: Physical) -> bool {
     match column {
         Physical::BOOLEAN => false,
@@ -377,7 +382,7 @@ fn annotate(field: &mut Field, column: &ColumnDescriptor) {
     }
 }
 
-/// Marks the groups of variants in fields.
+/// Marks the structs that store variants.
 fn with_variants(fields: &Fields, schema: &SchemaDescriptor) -> Fields {
     let (mut variants, mut next) = (HashSet::new(), 0);
     collect_variants(schema.root_schema(), &mut next, &mut variants);
@@ -388,8 +393,8 @@ fn with_variants(fields: &Fields, schema: &SchemaDescriptor) -> Fields {
     fields.iter().map(|field| marked(field, &variants, &mut next)).collect()
 }
 
-/// Collects the column ranges of variants. The recursion is bounded: the depth of the schema has
-/// been [checked](super::footer::check).
+/// Collects the column ranges of variants. The recursion is bounded, because the depth of the
+/// schema has been [checked](super::footer::check).
 fn collect_variants(of: &Type, next: &mut usize, found: &mut HashSet<Range<usize>>) {
     if of.is_primitive() {
         *next += 1;
@@ -403,7 +408,7 @@ fn collect_variants(of: &Type, next: &mut usize, found: &mut HashSet<Range<usize
 }
 
 /// Marks structs with exactly the columns of a variant. An enclosing struct can have the same
-/// columns, but lacks the child `metadata`.
+/// columns, but it does not have the child `metadata`.
 fn marked(field: &FieldRef, variants: &HashSet<Range<usize>>, next: &mut usize) -> FieldRef {
     let start = *next;
     let data_type = match field.data_type() {
@@ -438,7 +443,7 @@ pub(super) fn repaired(
     with_dictionary_headers(with_row_count(metadata, row_count)?, file)
 }
 
-/// Corrects a footer with a row count of zero, for which the decoder would read no rows. Early
+/// Corrects a footer with a row count of zero, because the decoder would read no rows. Early
 /// writers in Rust never set that number (`repeated_no_annotation.parquet` of Apache's
 /// parquet-testing).
 fn with_row_count(metadata: ArrowReaderMetadata, row_count: u64) -> crate::Result<ArrowReaderMetadata> {
@@ -450,8 +455,8 @@ fn with_row_count(metadata: ArrowReaderMetadata, row_count: u64) -> crate::Resul
     with_changes(&metadata, |footer| footer.row_count = row_count).map_err(malformed)
 }
 
-/// Corrects the lengths of columns. Before 1.2.9, parquet-mr omitted dictionary page headers from
-/// them (PARQUET-816; `nation.dict-malformed.parquet` of Apache's parquet-testing).
+/// Corrects the lengths of columns. Before 1.2.9, parquet-mr did not count dictionary page headers
+/// in these lengths (PARQUET-816; `nation.dict-malformed.parquet` of Apache's parquet-testing).
 fn with_dictionary_headers(metadata: ArrowReaderMetadata, file: &InputReader) -> crate::Result<ArrowReaderMetadata> {
     let writer = metadata.metadata().file_metadata().created_by();
     if !writer.is_some_and(omits_dictionary_headers) {
@@ -462,7 +467,7 @@ fn with_dictionary_headers(metadata: ArrowReaderMetadata, file: &InputReader) ->
         let columns = group.columns().iter().map(|column| {
             let length = pages::length(file, column)?;
             let column = column.clone().into_builder();
-            // the length lies in the file, so it fits
+            // the pages lie in the file, so their length fits
             let column = column.set_total_compressed_size(i64::try_from(length).unwrap_or(i64::MAX));
             column.build().map_err(malformed)
         });
@@ -473,7 +478,7 @@ fn with_dictionary_headers(metadata: ArrowReaderMetadata, file: &InputReader) ->
     decodable(builder.build()).map_err(malformed)
 }
 
-/// Returns whether the writer is parquet-mr before 1.2.9, or of unknown version.
+/// Returns whether the writer is parquet-mr before version 1.2.9, or of an unknown version.
 fn omits_dictionary_headers(writer: &str) -> bool {
     let Some(rest) = writer.strip_prefix("parquet-mr") else { return false };
     let version = rest.trim_start().strip_prefix("version ").unwrap_or("0");

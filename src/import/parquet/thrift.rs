@@ -1,7 +1,8 @@
 //! A minimal parser of Thrift's compact protocol, in which Parquet metadata is written.
 //!
-//! It serves only to check metadata before the Parquet decoder uses it. A check is worthless if the
-//! decoder reads the same bytes differently, so input that it might parse differently is refused.
+//! It is used only to check metadata before the Parquet decoder uses the metadata. A check is
+//! worthless if the decoder parses the same bytes differently. So input that the decoder could
+//! parse differently is refused.
 
 /// The maximum depth of nested structs that are skipped. Valid files have few levels.
 const MAX_SKIPPED_LEVELS: usize = 16;
@@ -41,7 +42,7 @@ impl<'a> Thrift<'a> {
         Some(*first)
     }
 
-    /// Takes the next bytes.
+    /// Takes the next `bytes` bytes. Returns `None` if fewer bytes are left.
     pub(super) fn take(&mut self, bytes: u64) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(usize::try_from(bytes).ok()?)?;
         self.rest = rest;

@@ -1,9 +1,9 @@
 //! A column of the output file: type, shape and metadata, and how casts change them.
 //!
 //! A column starts as the column of the first input. The same column of other inputs is combined
-//! with it, and the caller's options cast it or declare its shape. The first pass then finds what
-//! only the data shows: extents, dimensions to unfold, units. After that, the column has a final
-//! [schema](Column::schema).
+//! with it, and the caller's options cast it or declare its shape. The first pass then finds facts
+//! that only the data shows: extents, dimensions to unfold, units. After that, the column has a
+//! final [schema](Column::schema).
 
 use super::value_cast::ValueCast;
 use crate::format::{CastFacts, path};
@@ -22,15 +22,15 @@ pub(in crate::import) struct Column {
     pub kind: ColumnKind,
     pub nullable: bool,
     pub metadata: Metadata,
-    /// The type that the writer rounds its values to, if different from their own.
+    /// The type to which the writer rounds the values, if it differs from the type of the values.
     pub cast: Option<DType>,
-    /// The cast of its values before they are pushed with the type of `kind`.
+    /// The cast that is applied before the values are pushed. `kind` has the type after this cast.
     pub value_cast: Option<ValueCast>,
-    /// The type of its values in the source, if a cast makes the metadata obsolete.
+    /// The type of the values in the source, if a cast makes the metadata obsolete.
     pub source_type: Option<String>,
-    /// The cast that rounded its values in the source, and its facts.
+    /// If the values of the source were rounded before, the cast that rounded them, and its facts.
     pub rounded: Option<(CastSpec, CastFacts)>,
-    /// Its shape, if declared by the caller, stated by a tensilo file, or found by the first pass.
+    /// The shape, if the caller declared it, a tensilo file states it, or the first pass found it.
     pub shape: Option<Shape>,
     /// The outer dimensions that have become the innermost lists of `kind`.
     pub unfolded: Vec<Level>,
@@ -42,7 +42,7 @@ pub(in crate::import) struct Column {
 }
 
 impl Column {
-    /// Makes a column from a column of an input. Returns `None` if it cannot be stored.
+    /// Creates a column from a column of an input. Returns `None` if it cannot be stored.
     pub(in crate::import) fn of(column: &InputColumn) -> Option<Self> {
         let kind = column.kind.as_ref().ok()?.clone();
         let (shape, rounded) = match &column.stored {
@@ -72,7 +72,7 @@ impl Column {
             path.push_str(&"[]".repeat(dimensions)); // `dimensions` is at most 16
         }
         if self.struct_nulls.is_none() && self.kind.is_like_struct_nulls() {
-            self.metadata.remove(path::KEY); // otherwise it would be mistaken for a struct
+            self.metadata.remove(path::KEY); // with a path, it would be mistaken for struct nulls
         }
     }
 
@@ -81,7 +81,7 @@ impl Column {
         ColumnRequest { position, unfolded: self.unfolded.len(), unit: self.unit() }
     }
 
-    /// Returns the unit and the time zone that its metadata states.
+    /// Returns the unit and the time zone that the metadata states for timestamps.
     pub(in crate::import) fn timestamp(&self) -> Option<(TimeUnit, Option<String>)> {
         match ArrowType::of(&self.metadata)? {
             ArrowType::Timestamp(unit, zone) => Some((unit, zone)),
@@ -89,7 +89,7 @@ impl Column {
         }
     }
 
-    /// Returns the unit in which timestamps are stored, or `None` if the type states it.
+    /// Returns the unit in which timestamps are stored, or `None` if their type states the unit.
     pub(in crate::import) fn unit(&self) -> Option<TimeUnit> {
         self.timestamp().map(|(unit, _)| unit).filter(|_| self.kind.instants)
     }
@@ -108,7 +108,7 @@ impl Column {
         }
         self.metadata.remove(INFERRED_SHAPE); // it describes the samples of one source
         if self.path() != other.path() {
-            self.metadata.remove(path::KEY); // a field of a struct in one source only
+            self.metadata.remove(path::KEY); // it is a field of a struct in only one source
         }
         if let (Some(nulls), Some(other)) = (&mut self.struct_nulls, other.struct_nulls) {
             nulls.may_be_null |= other.may_be_null;
@@ -118,7 +118,7 @@ impl Column {
             *facts = facts.merged(more);
         }
         if other.metadata.contains_key(UNCONFIRMED) {
-            // its samples are renumbered
+            // the samples of the other source are renumbered
             self.metadata.insert(UNCONFIRMED.to_owned(), ANY_SAMPLES.to_owned());
         }
     }
@@ -128,18 +128,18 @@ impl Column {
         self.metadata.get_mut(UNCONFIRMED).into_iter().for_each(|ranges| ANY_SAMPLES.clone_into(ranges));
     }
 
-    /// Returns the path, if the column is in a struct or is one.
+    /// Returns the path, if the column is a field of a struct or holds the nulls of a struct.
     pub(in crate::import) fn path(&self) -> Option<&str> {
         self.metadata.get(path::KEY).map(String::as_str)
     }
 
-    /// Returns whether the column holds the nulls of a struct with fields, and so is written only
-    /// with them.
+    /// Returns whether the column holds the nulls of a struct with fields. Such a column is written
+    /// only together with these fields.
     pub(super) fn follows_fields(&self) -> bool {
         self.struct_nulls.is_some_and(|nulls| nulls.has_fields)
     }
 
-    /// Returns whether samples must be examined to decide if the column is written.
+    /// Returns whether samples must be examined to decide whether the column is written.
     pub(in crate::import) fn may_be_written(&self) -> bool {
         self.struct_nulls.is_some_and(|nulls| nulls.may_be_null && !nulls.is_written)
     }
@@ -152,7 +152,7 @@ impl Column {
         self.shape = Some(if is_like_struct && is_field { Shape::ragged() } else { shape });
     }
 
-    /// Returns its shape. Unknown extents vary.
+    /// Returns the shape. Unknown extents vary.
     pub(in crate::import) fn shape(&self) -> Shape {
         match &self.shape {
             Some(shape) => shape.clone(),
@@ -189,7 +189,7 @@ impl Column {
     }
 
     /// Casts the values to another numeric type. Dates, times, timestamps, durations and intervals
-    /// become the counts that they are stored as.
+    /// are cast from the numbers that are stored for them.
     pub(in crate::import) fn cast_to(&mut self, target: DType) -> Result<()> {
         let source = self.kind.dtype;
         if !target.is_number() {
@@ -244,8 +244,8 @@ impl Column {
         }
     }
 
-    /// Casts the values like a file's column with this metadata, if both have the same type or are
-    /// decimals.
+    /// Casts the values in the same way as the values of a file's column with this metadata. Does
+    /// nothing unless the values had the same type before the cast, or both are decimals.
     pub(in crate::import) fn cast_like(&mut self, metadata: &Metadata, target: DType) {
         let Some(text) = metadata.get(CAST_TYPE) else { return };
         if self.kind.instants && is_same_zone(ArrowType::of(&self.metadata), ArrowType::from_text(text)) {
@@ -279,7 +279,7 @@ pub(in crate::import) fn in_unit(nanoseconds: i128, unit: TimeUnit) -> Option<i6
     i64::try_from(nanoseconds / each).ok().filter(|_| is_whole)
 }
 
-/// Returns whether both are timestamps with the same time zone, whatever their units.
+/// Returns whether both are timestamps with the same time zone, regardless of their units.
 fn is_same_zone(a: Option<ArrowType>, b: Option<ArrowType>) -> bool {
     match (a, b) {
         (Some(ArrowType::Timestamp(_, a)), Some(ArrowType::Timestamp(_, b))) => a == b,

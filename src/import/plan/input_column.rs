@@ -1,8 +1,8 @@
-//! A column of an input, as described by its schema alone.
+//! A column of an input, as the schema of the input describes it.
 //!
-//! The schema may leave things open: [`Level::Open`] is an extent that only samples state, and
-//! `instants` are timestamps without a unit. The plan decides them, and passes the decisions to the
-//! source in a [`ColumnRequest`].
+//! A schema does not always state everything: [`Level::Open`] is an extent that only samples state,
+//! and `instants` are timestamps without a unit. The plan decides how such columns are stored, and
+//! passes its decisions to the source in a [`ColumnRequest`].
 
 use crate::format::{CastFacts, ListLevel, path};
 #[cfg(feature = "arrow")]
@@ -21,7 +21,7 @@ pub(in crate::import) const UNKNOWN: u32 = u32::MAX;
 /// A column of an input.
 #[derive(Clone, Debug)]
 pub(in crate::import) struct InputColumn {
-    /// The names of the enclosing structs and its own name, separated by dots.
+    /// The names of the enclosing structs and of the column itself, separated by dots.
     pub name: String,
     /// The kind, or the reason why the column cannot be stored.
     pub kind: Result<ColumnKind, String>,
@@ -34,13 +34,13 @@ pub(in crate::import) struct InputColumn {
 }
 
 impl InputColumn {
-    /// Returns the path, if the column is in a struct or is one.
+    /// Returns the path, if the column is a field of a struct or holds the nulls of a struct.
     pub(in crate::import) fn path(&self) -> Option<&str> {
         self.metadata.get(path::KEY).map(String::as_str)
     }
 
-    /// Returns whether the column holds the nulls of a struct with fields, and so is written only
-    /// with them.
+    /// Returns whether the column holds the nulls of a struct with fields. Such a column is written
+    /// only together with these fields.
     pub(in crate::import) fn follows_fields(&self) -> bool {
         self.struct_nulls.is_some_and(|nulls| nulls.has_fields)
     }
@@ -53,14 +53,14 @@ pub(in crate::import) struct ColumnRequest {
     pub position: usize,
     /// The number of outer dimensions that become lists.
     pub unfolded: usize,
-    /// The unit for timestamps whose unit the source does not state.
+    /// The unit to which timestamps are converted, if the source does not state their unit.
     pub unit: Option<TimeUnit>,
 }
 
 /// The struct whose nulls a column holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::import) struct StructNulls {
-    /// Whether the struct has fields. If not, this column is the only trace of it.
+    /// Whether the struct has fields. If not, this column is the only trace of the struct.
     pub has_fields: bool,
     /// Whether the struct itself may be null, rather than only an enclosing struct.
     pub may_be_null: bool,
@@ -95,15 +95,16 @@ pub(in crate::import) struct ColumnKind {
     /// Levels of lists around the elements, outermost first. If an element is stored as several
     /// values, their dimension comes last.
     pub levels: Vec<Level>,
-    /// Whether the type allows null members in each level of lists, outermost first: null elements
-    /// in the innermost, null lists in the others. Levels beyond the end are unknown.
+    /// For each level of lists, outermost first, whether the type allows null members. The members
+    /// of the innermost level are elements; the members of any other level are lists. Levels beyond
+    /// the end are unknown.
     pub nullable_members: Vec<bool>,
     /// The number of stored values per element of the input, such as 16 bytes for a decimal, if
     /// they form an additional, innermost dimension.
     pub element_extent: Option<u32>,
     /// Whether a sample is a struct of elements and a shape.
     pub variable_tensor: bool,
-    /// Whether the elements are timestamps whose unit depends on all of their values.
+    /// Whether the elements are timestamps whose unit depends on all values of the column.
     pub instants: bool,
 }
 
@@ -127,7 +128,7 @@ impl Level {
 }
 
 impl ColumnKind {
-    /// Makes the kind of scalars or strings.
+    /// Returns the kind of scalars or strings.
     pub(in crate::import) fn scalar(dtype: DType) -> Self {
         Self {
             dtype,
@@ -140,7 +141,7 @@ impl ColumnKind {
         }
     }
 
-    /// Makes the kind of tensors with these elements and levels of lists.
+    /// Returns the kind of tensors with these elements and levels of lists.
     #[cfg(feature = "arrow")]
     pub(in crate::import) fn tensors(element: StoredElement, mut levels: Vec<Level>) -> Result<Self, String> {
         levels.extend(element.extent.map(|extent| Level::Fixed(vec![extent])));
@@ -180,7 +181,8 @@ impl ColumnKind {
         self.levels.get(..self.levels.len().saturating_sub(own)).unwrap_or(&[])
     }
 
-    /// Makes the kind for the nulls of a struct, which have no elements.
+    /// Returns the kind of a column that holds the nulls of a struct. Such a column has no
+    /// elements.
     pub(in crate::import) fn struct_nulls(lists: Vec<ListLevel>) -> Self {
         Self { lists, levels: vec![Level::Fixed(vec![0])], ..Self::scalar(DType::Bool) }
     }
@@ -200,14 +202,14 @@ impl ColumnKind {
         open_count(&self.levels)
     }
 
-    /// Returns whether this number of outer dimensions can become lists. Each must be a separate
-    /// level.
+    /// Returns whether this number of outer dimensions can become lists. Each of these dimensions
+    /// must be a separate level.
     pub(in crate::import) fn can_unfold(&self, dimensions: usize) -> bool {
         let outer = self.list_levels().get(..dimensions);
         !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.rank() == 1))
     }
 
-    /// Turns outermost dimensions into lists, and returns them.
+    /// Turns the outermost dimensions into lists. Returns the levels of these dimensions.
     pub(in crate::import) fn unfold(&mut self, dimensions: usize) -> Vec<Level> {
         let unfolded: Vec<Level> = self.levels.drain(..dimensions.min(self.levels.len())).collect();
         let known = self.nullable_members.drain(..dimensions.min(self.nullable_members.len()));

@@ -1,13 +1,13 @@
 //! Merges the schemas of all sources into the columns of a new file.
 //!
-//! All sources have the same columns, in any order; the file has the order of the first. A column
-//! that is nullable in one source is nullable in the file. All differences are collected first, so
-//! that one error lists them.
+//! All sources have the same columns, in any order. The columns of the file have the order of the
+//! first source. A column that is nullable in one source is nullable in the file. All differences
+//! are collected first, so that one error lists them.
 //!
-//! The nulls of a struct are a column, too. It follows the fields of the struct: it is selected
-//! with them, and it is written if the first pass finds a null struct in any source. If sources
+//! The nulls of a struct also form a column. This column is selected together with the fields of
+//! the struct, and it is written if the first pass finds a null struct in any source. If sources
 //! differ in whether a column is a field of a struct, the column has no path in the file, and the
-//! struct has no column.
+//! nulls of the struct have no column.
 
 use super::column::{Column, describe};
 use super::select::{Renames, apply_options, check_names, choose};
@@ -42,8 +42,8 @@ impl Plan {
         self.positions.iter_mut().for_each(|positions| chosen(positions, retained));
     }
 
-    /// Removes the nulls of structs that are not written. Called after the first pass has decided
-    /// this for all structs.
+    /// Removes the columns for the nulls of structs if they are not written. This is called after
+    /// the first pass, which decides which of them are written.
     pub(in crate::import) fn settle_structs(&mut self) -> Result<()> {
         let is_written = |column: &Column| column.struct_nulls.is_none_or(|nulls| nulls.is_written);
         let retained: Vec<bool> = self.columns.iter().map(is_written).collect();
@@ -107,15 +107,15 @@ pub(in crate::import) fn of(sources: &[&dyn RowSource], options: &ConvertOptions
     Ok(plan)
 }
 
-/// Refuses a mix of tensilo files and other formats: the former state shapes, but shapes are
-/// inferred for the latter.
+/// Refuses a mix of tensilo files and other formats. Tensilo files state shapes, but the shapes of
+/// other formats are inferred.
 fn check_formats(sources: &[&dyn RowSource]) -> Result<()> {
     let tensilo = sources.iter().find(|source| source.is_tensilo());
     let (Some(tensilo), Some(other)) = (tensilo, sources.iter().find(|source| !source.is_tensilo())) else {
         return Ok(());
     };
     let message = format!(
-        "not a tensilo file, but {} is; convert the other files first, then merge all tensilo files",
+        "this is not a tensilo file, but {} is; convert the other files first, then merge all tensilo files",
         name(*tensilo)
     );
     Err(with_source_path(Error::bad_argument(message), *other))
@@ -124,7 +124,7 @@ fn check_formats(sources: &[&dyn RowSource]) -> Result<()> {
 /// Refuses columns that cannot be stored. The error names all of them.
 fn storable(chosen: &[(usize, Cow<'_, InputColumn>)]) -> Result<Vec<(Column, usize)>> {
     let mut same_name: HashMap<&str, usize> = HashMap::new();
-    // the nulls of structs are named once it is known that they are written
+    // the names of struct nulls are checked after the first pass, which decides if they are written
     let named = || chosen.iter().map(|(_, column)| column.as_ref()).filter(|column| !column.follows_fields());
     for column in named() {
         *same_name.entry(&column.name).or_default() += 1;
@@ -164,8 +164,8 @@ fn is_valid_name(name: &str) -> bool {
     (1..=limits::NAME_BYTES).contains(&name.len()) && !name.contains(|c: char| c.is_ascii_control())
 }
 
-/// Finds the columns in another source, in any order. A column that is nullable in one source is
-/// nullable in the file.
+/// Finds the columns of the plan in another source, in any order. A column that is nullable in one
+/// source is nullable in the file.
 ///
 /// # Errors
 ///
@@ -180,7 +180,7 @@ fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Re
     for column in columns {
         if column.follows_fields() {
             match other_structs.join(column) {
-                // a struct that the source lacks is removed later
+                // a struct that the source does not have is removed later
                 Ok(position) => positions.push(position.unwrap_or(usize::MAX)),
                 Err(difference) => differences.push(difference),
             }
@@ -202,7 +202,7 @@ fn merge(columns: &mut [Column], found: Vec<(Column, usize)>) -> std::result::Re
     if differences.is_empty() { Ok(positions) } else { Err(differences) }
 }
 
-/// The differences between the first source and the others.
+/// The differences between the first source and the other sources.
 #[derive(Default)]
 struct SchemaDifferences {
     /// The first source that differs.
@@ -218,14 +218,15 @@ impl SchemaDifferences {
         let room = MAX_LISTED.saturating_sub(self.listed.len());
         let mut differences = differences.into_iter().take(room);
         if self.listed.is_empty() {
-            self.path = source.path().map(Path::to_path_buf); // the error starts with it
+            self.path = source.path().map(Path::to_path_buf); // the error starts with this path
         } else if let Some(difference) = differences.next() {
             self.listed.push(format!("in {}, {difference}", name(source)));
         }
         self.listed.extend(differences);
     }
 
-    /// Refuses sources that differ. The error lists the first differences and counts the others.
+    /// Refuses sources that differ. The error lists the first differences, and counts the remaining
+    /// ones.
     fn refuse(&self, sources: &[&dyn RowSource]) -> Result<()> {
         let Some(first) = sources.first().filter(|_| self.count > 0) else { return Ok(()) };
         let more = match self.count - self.listed.len() {
@@ -256,9 +257,9 @@ impl OtherStructs {
         Self { by_path: by_path.collect() }
     }
 
-    /// Combines a column of the plan with the nulls of the same struct, and returns their position.
-    /// If the source has no such struct, the column loses its path. If the column is already
-    /// written, because a tensilo file has it, that is an error.
+    /// Combines a column of the plan with the nulls of the same struct, and returns the position of
+    /// these nulls. If the source has no such struct, the column loses its path. If the column must
+    /// be written, because a tensilo file has it, the missing struct is an error.
     fn join(&mut self, column: &mut Column) -> std::result::Result<Option<usize>, String> {
         match column.path().and_then(|path| self.by_path.remove(path)) {
             Some((other, position)) => {
@@ -283,8 +284,8 @@ fn is_written(column: &Column) -> bool {
     column.struct_nulls.is_some_and(|nulls| nulls.is_written)
 }
 
-/// Returns which columns all sources have. The others are the nulls of structs whose fields are
-/// columns without a path.
+/// Returns which columns all sources have. The remaining columns are the nulls of structs whose
+/// fields have no path.
 fn common(columns: &[Column]) -> Vec<bool> {
     let values = columns.iter().filter(|column| !column.follows_fields());
     let enclosing: HashSet<&str> = values.filter_map(Column::path).flat_map(path::enclosing).collect();

@@ -1,6 +1,6 @@
-//! The caller's options about columns: selection, new names, casts and shapes.
+//! Applies the caller's options to columns: selection, new names, casts and shapes.
 //!
-//! All options use the names of the inputs, so they can be checked before anything is merged. A
+//! All options use the names in the inputs, so they can be checked before anything is merged. A
 //! field stays in its struct, so a rename changes only the last name of its path.
 
 use super::column::Column;
@@ -37,8 +37,8 @@ pub(super) fn check_names(sources: &[&dyn RowSource], options: &ConvertOptions, 
     }
 }
 
-/// Returns the selected columns with their positions, in the requested order. The nulls of its
-/// enclosing structs precede each column.
+/// Returns the selected columns with their positions, in the requested order. Each column is
+/// preceded by the nulls of its enclosing structs, unless they precede an earlier column.
 pub(super) fn choose<'a>(
     columns: &'a [InputColumn],
     options: &ConvertOptions,
@@ -68,7 +68,8 @@ fn in_order<'a>(mut columns: Vec<(usize, &'a InputColumn)>, selectors: &[String]
     chosen
 }
 
-/// Adds the nulls of the enclosing structs of columns, each before the first selected field.
+/// Adds the nulls of the structs that enclose the columns. The nulls of a struct precede the first
+/// chosen field of that struct.
 fn with_nulls<'a>(
     structs: &[(usize, &'a InputColumn)],
     chosen: Vec<(usize, &'a InputColumn)>,
@@ -118,7 +119,7 @@ pub(super) fn apply_options(
     Ok(())
 }
 
-/// Refuses two options for one column: the second would apply to the result of the first.
+/// Refuses two options for one column, because the second would apply to the result of the first.
 fn refuse_repeated<T>(option: &str, options: &[(String, T)]) -> Result<()> {
     let mut names = HashSet::new();
     match options.iter().find(|(name, _)| !names.insert(name)) {
@@ -134,7 +135,8 @@ fn find<'a>(columns: &'a mut [Column], name: &str) -> Result<&'a mut Column> {
     columns.get_mut(position).ok_or_else(|| Error::bad_argument(format!("there is no column {name:?}")))
 }
 
-/// Refuses to round values that are already rounded: a file records the facts of one cast.
+/// Refuses to round values that are already rounded, because a file records the facts of only one
+/// cast.
 fn check_rounded(column: &Column) -> Result<()> {
     match column.rounded {
         Some((spec, _)) if column.cast.is_some() || column.value_cast.is_some() => {
@@ -184,7 +186,8 @@ pub(super) struct Renames<'a>(HashMap<&'a str, &'a str>);
 struct Rename<'a> {
     from: &'a str,
     to: &'a str,
-    /// The names in its path, and the index of the renamed one; `None` if it has no path.
+    /// The names in the path of the column, and the index of the name that changes. `None` if the
+    /// column has no path.
     path_position: Option<(Vec<Component>, usize)>,
 }
 
@@ -200,7 +203,7 @@ impl<'a> Renames<'a> {
         Ok(Self(names))
     }
 
-    /// Returns the names that match none of the columns and none of their enclosing structs.
+    /// Returns the names that match no column and no enclosing struct of a column.
     pub(super) fn unknown<'b>(&'b self, columns: impl Iterator<Item = &'b InputColumn>) -> Result<Vec<&'a str>> {
         let mut unknown: HashSet<&str> = self.0.keys().copied().collect();
         for column in columns {

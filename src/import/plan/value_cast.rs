@@ -1,8 +1,8 @@
 //! Casts that an import makes before it pushes values.
 //!
-//! The writer rounds floats and integers to floats on its own. It cannot cast decimals, which are
-//! not an element type, nor cast to integers, which must be exact. These casts are made here, value
-//! by value.
+//! The writer itself rounds floats and integers to floats. It cannot cast decimals, because they
+//! are not an element type. It cannot cast to integers either, because such a cast must be exact.
+//! This module makes these casts, value by value.
 
 use crate::element::cast::Caster;
 use crate::element::decimal::Decimal;
@@ -32,7 +32,7 @@ impl ValueCast {
     }
 }
 
-/// Casts values and records the errors.
+/// Casts values and records the rounding errors.
 pub(in crate::import) struct ValueCaster {
     cast: ValueCast,
     caster: Caster,
@@ -45,7 +45,7 @@ impl ValueCaster {
         Self { cast, caster: Caster::new(cast.source, cast.target), out: Vec::new() }
     }
 
-    /// Returns the errors, if the schema records the cast.
+    /// Returns the facts about the cast, if the schema records it.
     pub(in crate::import) fn facts(&self) -> Option<CastFacts> {
         self.cast.spec().map(|_| self.caster.facts)
     }

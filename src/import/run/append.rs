@@ -1,4 +1,4 @@
-//! Appends to tensilo files, and conversions with given columns.
+//! Appends to tensilo files, and conversions whose columns are given.
 //!
 //! The columns of a file or table are fixed, so each input is matched against them individually
 //! ([`AppendPlan`]), and no first pass is needed. Values that contradict the columns are refused
@@ -27,20 +27,20 @@ use std::path::{Path, PathBuf};
 
 /// Appends files to the tensilo file `file`, and returns the number of samples appended.
 ///
-/// Inputs are the same as for [`convert`](fn@crate::import::convert). Each must have the columns of
-/// the file, in any order: the same names, types and shapes. The values of a column that was
-/// rounded when the file was made are rounded again, from the same type. An input may declare a
-/// column nullable where the file's column is not, as long as it has no null. A nullable column may
-/// be missing, or have the type null. Formats that do not declare types get the types of the file,
-/// see [the module](crate::import#inputs). Only the Arrow type in the metadata of a column is
-/// compared. The error lists all differences.
+/// Inputs are the same as for [`convert`](fn@crate::import::convert). Each input must have the
+/// columns of the file, in any order: the same names, types and shapes. If a column was rounded
+/// when the file was written, the values of the inputs are rounded in the same way, from the same
+/// type. An input may declare a column nullable even if the file's column is not, as long as the
+/// column has no null. A nullable column may be missing, or have the type null. Formats that do not
+/// declare types get the types of the file; see [the module](crate::import#inputs). The only
+/// metadata of a column that is compared is its Arrow type. The error lists all differences.
 ///
-/// All samples appear at once, when the last one is written; the file is then finished. After an
-/// error, including [`Cancelled`](crate::ErrorKind::Cancelled) because `progress` breaks, the file
-/// is unchanged to the last byte. An input that is the file itself is refused. If the process is
-/// killed, the bytes written so far follow the last commit, where readers ignore them, and the
-/// error of the next [`append()`] says what to do. [`Writer::append`](crate::Writer::append)
-/// describes this, and other refusals.
+/// All samples become visible at once, after the last one has been written, and the file is then
+/// finished. After an error, the file is unchanged, byte for byte. This includes the error
+/// [`Cancelled`](crate::ErrorKind::Cancelled), which occurs if `progress` breaks. An input that is
+/// the file itself is refused. If the process is killed, the bytes written so far follow the last
+/// commit. Readers ignore these bytes, and the error of the next [`append()`] says what to do.
+/// [`Writer::append`](crate::Writer::append) describes this and other refusals.
 pub fn append(
     inputs: &[PathBuf],
     file: &Path,
@@ -68,10 +68,10 @@ fn open_adapted(inputs: &[PathBuf], schema: &Schema, options: &AppendOptions) ->
 
 /// Converts inputs to several files, one after another, with the columns of an existing table.
 ///
-/// The table has the columns of `schema`, and errors name it by the path `table`. Inputs are
-/// treated as in [`append()`], and divided among files as in
+/// The table has the columns of `schema`, and errors refer to the table by the path `table`. Inputs
+/// are treated as in [`append()`], and divided among files as in
 /// [`convert_shards`](crate::import::convert_shards). The files have the schema of the table. Each
-/// records the facts of its own casts.
+/// file records the facts of its own casts.
 pub fn append_shards<F: ShardFiles>(
     inputs: &[PathBuf],
     schema: &Schema,
@@ -111,17 +111,17 @@ pub fn plan_appended_shards(
 
 /// Converts some rows of planned inputs to one file.
 ///
-/// `rows` are counted from the first row of the first input. Only inputs with some of these rows
-/// are opened. The file has the columns of `schema`; errors name `table` as its path. With the
-/// schema and rows of a [`ShardPlan`], and its file id in the options of the writer
-/// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)), the result is the planned file.
-/// Columns that the schema does not have are refused unless [`AppendOptions::skip_extra_columns`]
-/// is set.
+/// `rows` are counted from the first row of the first input. Only inputs that have some of these
+/// rows are opened. The file has the columns of `schema`, and errors name `table` as the path of
+/// the table. The result is the planned file if `schema` and `rows` are from a [`ShardPlan`] and
+/// the options of the writer have the planned file id
+/// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)). Columns that the schema does not
+/// have are refused, unless [`AppendOptions::skip_extra_columns`] is set.
 ///
 /// Fails if an input differs from the planned one.
 ///
-/// Cost: reading these rows. Earlier row groups of Parquet files are not read. For Arrow and
-/// tensilo files, earlier rows are read and dropped.
+/// Cost: these rows are read. Earlier row groups of a Parquet file are not read. Earlier rows of an
+/// Arrow or tensilo file are read and dropped.
 pub fn convert_rows<K: Sink>(
     inputs: &[PlannedInput],
     rows: Range<u64>,
@@ -230,8 +230,8 @@ impl<'a> PlannedAppend<'a> {
     }
 }
 
-/// Replaces the advice of an error by advice that applies to an append, where columns and shapes
-/// are given.
+/// Replaces the advice of an error with advice that applies to an append. In an append, columns and
+/// shapes are given.
 fn with_append_advice(error: Error) -> Error {
     error.advice().to_vec().iter().fold(error, |error, advice| match advice {
         Advice::SkipColumns => error.without_advice(advice),
@@ -286,8 +286,8 @@ impl AppendPlan {
         if differences.list.is_empty() { Ok(plan) } else { Err(differences) }
     }
 
-    /// Adds the nulls of nullable structs for which the file has only fields. A null struct is
-    /// refused when it is read.
+    /// Adds the nulls of nullable structs if the file has the fields of the struct, but no column
+    /// for its nulls. A null struct is refused when it is read.
     fn add_structs(&mut self, schema: &Schema, structs: &[(usize, &InputColumn)]) {
         let paths = field_paths(schema.columns.iter());
         let in_file: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::enclosing(path.text)).collect();
@@ -370,8 +370,8 @@ fn column(
     Err(ColumnDifference { text, advice })
 }
 
-/// Gives timestamps without a stated unit the unit of the file, if both are timestamps with the
-/// same zone.
+/// Gives timestamps without a stated unit the unit in the file, if both columns are timestamps with
+/// the same time zone.
 fn in_unit_of(file_column: &ColumnSchema, mut column: Column) -> Column {
     let zone = |metadata: &Metadata| match ArrowType::of(metadata)? {
         ArrowType::Timestamp(_, zone) => Some(zone),

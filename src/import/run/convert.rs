@@ -1,5 +1,5 @@
-//! Conversions in two passes: the [first pass](super::first_pass) completes the plan, the second
-//! writes.
+//! Conversions in two passes: the [first pass](super::first_pass) completes the plan, and the
+//! second pass writes.
 //!
 //! The second pass fits each batch to the columns of the plan, in slices of bounded memory, and
 //! pushes it to a [`SampleTarget`]: one file, or several.
@@ -35,8 +35,9 @@ pub(in crate::import) fn run<K: Sink>(
     in_two_passes(sources, options, progress, |plan, progress| write(sources, plan, sink, options, progress))
 }
 
-/// Converts all sources to files with at most `shard_bytes` raw bytes each, or one sample. `check`
-/// refuses an output that is an input. `complete` is applied to errors, except errors of `files`.
+/// Converts all sources to several files. Each file has at most `shard_bytes` raw bytes, or only
+/// one sample. `check` refuses an output that is an input. `complete` is applied to errors, except
+/// errors of `files`.
 pub(in crate::import) fn run_shards<F: ShardFiles>(
     sources: &[&dyn RowSource],
     files: &mut F,
@@ -88,7 +89,7 @@ fn renumbered(plan: &Plan) -> Plan {
     plan
 }
 
-/// Makes the first pass, and then `write`, the second pass.
+/// Makes the first pass, and then calls `write`, which makes the second pass.
 fn in_two_passes<T>(
     sources: &[&dyn RowSource],
     options: &ConvertOptions,
@@ -163,8 +164,8 @@ fn copy(
     check_unchanged(sources)
 }
 
-const NO_COLUMN_FOR_NULLS: &str = "null struct, but the file has no column for the nulls of this struct; convert \
-                                   the inputs of the file and this input to a new file";
+const NO_COLUMN_FOR_NULLS: &str = "found a null struct, but the file has no column for the nulls of this struct; \
+                                   convert the inputs of the file and this input to a new file";
 
 fn planned<'a>(sources: &[&'a dyn RowSource], plan: &'a Plan) -> Vec<PlannedSource<'a>> {
     let sources = sources.iter().zip(&plan.positions);
@@ -187,8 +188,8 @@ impl SecondPass<'_> {
         self.rows(&(0..u64::MAX), target.sample_count(), target, progress)
     }
 
-    /// Pushes these rows, like [`all`](Self::all). In errors, `first` is the index of the source's
-    /// first sample.
+    /// Pushes these rows, like [`all`](Self::all). `first` is the index of the source's first
+    /// sample. Errors use it to number samples.
     pub(super) fn rows(
         &self,
         rows: &Range<u64>,
@@ -246,8 +247,8 @@ impl SecondPass<'_> {
         Ok(())
     }
 
-    /// Refuses null structs for which the file has no column. These columns come after the columns
-    /// of the file.
+    /// Refuses null structs if the file has no column for their nulls. In the plan, the columns for
+    /// such nulls follow the columns of the file.
     fn check_structs(&self, batch: &Batch<ColumnRows>, position: BatchPosition, column_count: usize) -> Result<()> {
         let columns = self.planned.columns;
         for (column, samples) in columns.iter().zip(&batch.columns).skip(column_count) {
@@ -265,7 +266,7 @@ impl SecondPass<'_> {
         Ok(())
     }
 
-    /// Returns rows in the form of the file's columns. If the rows are a whole batch, they are
+    /// Returns rows in the form of the file's columns. If the rows are the whole batch, they are
     /// moved out of it.
     fn columns(
         &self,

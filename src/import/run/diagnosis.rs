@@ -1,8 +1,8 @@
 //! Collects all columns that cannot be stored into one error.
 //!
-//! A conversion ends at the first sample that cannot be stored. Its error would name one column,
-//! and the next run another. So a third pass examines the samples around the first error, and adds
-//! the errors of other columns.
+//! A conversion ends at the first sample that cannot be stored. Its error names only one column,
+//! and the next attempt could fail at another column. So a third pass examines the samples around
+//! the first error, and adds errors about other columns.
 
 use super::planned::{BatchPosition, PlannedSource, fitted, sample_error};
 use crate::bytes::le::u64_of;
@@ -14,8 +14,8 @@ use crate::{ColumnSchema, Error, ErrorKind, Result};
 use std::collections::BTreeSet;
 use std::ops::{ControlFlow, Range};
 
-/// The minimum number of samples to examine. If more samples precede the first error, twice that
-/// number is examined.
+/// The minimum number of samples to examine after the first error. If more samples than this
+/// precede the error, as many samples are examined after it as precede it.
 const MIN_SAMPLES: u64 = 65_536;
 
 /// A failed conversion.
@@ -98,11 +98,11 @@ impl Diagnosis<'_> {
     }
 }
 
-/// The progress of the examination, and the errors found.
+/// The progress of the examination, and the errors that were found.
 struct DiagnosisState {
     sample: u64,
     last_sample: u64,
-    /// Columns with an error.
+    /// The columns for which an error was found.
     seen: BTreeSet<String>,
     found: Vec<Error>,
 }

@@ -1,8 +1,8 @@
 //! The public functions that convert files to one file or several.
 //!
-//! All of them open a [`Conversion`]. If the statistics of an input deny nulls that it has, the
-//! first pass was skipped wrongly. Functions that can replace their sink then start over; the
-//! others fail with the advice to ignore statistics.
+//! All of them open a [`Conversion`]. If an input has nulls that contradict its statistics, the
+//! first pass was skipped wrongly. In that case, functions that can replace their sink start over.
+//! Other functions fail, and the error advises to ignore statistics.
 
 use crate::error::Advice;
 use crate::import::input::{self, OpenInput};
@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 
 /// Converts files to one file at `output`, and returns the number of samples.
 ///
-/// The inputs are files, folders, patterns and pipes, see [the module](crate::import#inputs). They
-/// are read in the order given.
+/// The inputs are files, folders, patterns and pipes; see [the module](crate::import#inputs). They
+/// are read in the given order.
 ///
 /// The output appears when it is complete ([`AtomicFile`]). After an error, nothing has changed at
-/// `output`. An input that changes while it is read is an error
+/// `output`. If an input changes while it is read, the conversion fails
 /// ([`ErrorKind::BadInput`](crate::ErrorKind)). If `progress` breaks, the conversion ends with an
 /// error of kind [`Cancelled`](crate::ErrorKind::Cancelled). An output that is one of the inputs,
 /// under any path, is refused even if it may be overwritten.
@@ -33,12 +33,13 @@ pub fn convert(
     convert_with(inputs, begin, options, progress).map(|summary: Summary<AtomicFile>| summary.sample_count)
 }
 
-/// Converts files like [`convert`], to a sink that `begin` makes, such as a file or an object.
+/// Converts files like [`convert`], but to a sink that `begin` creates, such as a file or an
+/// object.
 ///
-/// `begin` is called before the inputs are opened. It is called once more if an input has nulls
-/// that its statistics deny: then the conversion starts over with another sink, and the first one
-/// is dropped unfinished. An error of `begin` is returned unchanged. [`ConvertOptions::overwrite`]
-/// has no effect.
+/// `begin` is called before the inputs are opened. If an input has nulls that contradict its
+/// statistics, `begin` is called once more: the conversion starts over with another sink, and the
+/// first sink is dropped unfinished. An error of `begin` is returned unchanged.
+/// [`ConvertOptions::overwrite`] has no effect.
 pub fn convert_with<K: Sink, E: From<Error>>(
     inputs: &[PathBuf],
     begin: &mut dyn FnMut() -> std::result::Result<K, E>,
@@ -56,10 +57,10 @@ pub fn convert_with<K: Sink, E: From<Error>>(
     }
 }
 
-/// Converts files like [`convert`], to any sink, such as a pipe or memory.
-/// [`ConvertOptions::overwrite`] has no effect. An input with nulls that its statistics deny is
-/// refused, unless [`ConvertOptions::ignore_statistics`] is set; [`convert_with`] starts over
-/// instead.
+/// Converts files like [`convert`], but to any sink, such as a pipe or memory.
+/// [`ConvertOptions::overwrite`] has no effect. An input with nulls that contradict its statistics
+/// is refused, unless [`ConvertOptions::ignore_statistics`] is set. [`convert_with`] starts over
+/// instead of refusing such an input.
 pub fn convert_into<K: Sink>(
     inputs: &[PathBuf],
     sink: K,
@@ -71,12 +72,12 @@ pub fn convert_into<K: Sink>(
     conversion.run(sink, progress).map_err(|error| conversion.with_statistics_advice(error))
 }
 
-/// Converts files like [`convert`], to several consecutive files.
+/// Converts files like [`convert`], but to several consecutive files.
 ///
-/// Each has at most `shard_bytes` raw bytes, or one sample. Raw bytes are the values as stored,
-/// after casts and before encoding. The boundaries depend on nothing else, so the same inputs give
-/// the same files for any number of threads. All files have the same columns. Without inputs, no
-/// file is written.
+/// Each file has at most `shard_bytes` raw bytes, or only one sample. Raw bytes are the bytes of
+/// the values after casts and before encoding. The boundaries depend on nothing else, so the same
+/// inputs give the same files for any number of threads. All files have the same columns. If the
+/// inputs have no samples, no file is written.
 ///
 /// An input that is already rounded is refused, because its cast facts describe all values
 /// together. [`ConvertOptions::overwrite`] has no effect.
@@ -97,10 +98,10 @@ pub fn convert_shards<F: ShardFiles>(
 /// Plans the conversion of [`convert_shards`], so that other processes or machines can write its
 /// files, each with [`convert_rows`](crate::import::convert_rows). Writes nothing.
 ///
-/// The same inputs and options give the same plan. Its files equal those that [`convert_shards`]
-/// writes, byte for byte.
+/// The same inputs and options give the same plan. The planned files equal the files that
+/// [`convert_shards`] writes, byte for byte.
 ///
-/// Cost: the first pass over columns that their type does not describe completely, and a second
+/// Cost: the first pass over columns whose type does not describe them completely, and a second
 /// pass over columns whose samples differ in length. If all columns are scalars, or tensors whose
 /// shape is declared or stated by their type, only the metadata of inputs is read.
 pub fn plan_shards(
@@ -144,12 +145,13 @@ impl Conversion {
         super::run(&self.sources(), sink, &self.options, progress)
     }
 
-    /// Returns whether an error may be caused by nulls that the statistics of an input deny.
+    /// Returns whether nulls that contradict the statistics of an input can have caused an error.
     fn may_be_due_to_statistics(&self, error: &Error) -> bool {
         error.kind() == ErrorKind::BadInput && self.inputs.iter().any(|input| input.source().contradicts_statistics())
     }
 
-    /// Adds the advice to ignore statistics, if nulls that they deny may have caused the error.
+    /// Adds the advice to ignore statistics, if nulls that contradict them can have caused the
+    /// error.
     fn with_statistics_advice(&self, error: Error) -> Error {
         if self.may_be_due_to_statistics(&error) { error.with_advice([Advice::IgnoreStatistics]) } else { error }
     }

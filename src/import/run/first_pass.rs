@@ -1,13 +1,13 @@
-//! The first pass over the inputs, which finds what only the data shows.
+//! The first pass over the inputs finds the facts that the types do not state.
 //!
-//! Types leave open which lists are tensors, which of their dimensions have the same extent in
-//! every sample, which unit fits INT96 timestamps, and whether a struct is ever null. The pass
-//! reads only columns with such an unknown, and only their offsets and validity. It ends as soon as
-//! no further sample can change the result. The result completes the [`Plan`].
+//! Types do not state which lists are tensors, which dimensions have the same extent in every
+//! sample, which unit fits INT96 timestamps, and whether a struct is ever null. The pass reads only
+//! columns for which one of these facts is unknown, and mostly just their offsets and validity. It
+//! ends as soon as no further sample can change the result. The result completes the [`Plan`].
 //!
-//! INT96 timestamps of Parquet are nanoseconds of any range. Arrow reads them as 64-bit
-//! nanoseconds, which fit most values. If one does not fit, the column is stored in microseconds,
-//! provided that every value is a whole number of microseconds and fits.
+//! INT96 timestamps of Parquet are nanoseconds whose range exceeds 64 bits. Arrow reads them as
+//! 64-bit nanoseconds, which fit most values. If a value does not fit, the column is stored in
+//! microseconds, provided that every value is a whole number of microseconds and fits.
 
 use super::planned::{BatchPosition, sample_error};
 use crate::Result;
@@ -24,11 +24,11 @@ use crate::{Extent, Shape};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-/// The unknowns of a column.
+/// Finds the facts about a column that its type does not state.
 struct Finder {
-    /// `None` if stated by the type or the caller.
+    /// `None` if the type or the caller states the shape.
     shape: Option<ShapeFinder>,
-    /// `None` if all samples are tensors by their type, or must be.
+    /// `None` if the type guarantees that all samples are tensors, or if they must be tensors.
     unfold: Option<UnfoldFinder>,
     unit: Option<UnitFinder>,
     /// Whether a null struct was found, if the column has the nulls of a struct.
@@ -46,15 +46,16 @@ impl Finder {
         }
     }
 
-    /// Returns whether no further sample can change the result, given whether samples may have
-    /// nulls inside or be null structs.
+    /// Returns whether no further sample can change the result. `may_have_nulls` says whether
+    /// samples can have nulls inside or be null structs.
     fn is_settled(&self, may_have_nulls: bool) -> bool {
         let has_shape = self.shape.as_ref().is_none_or(ShapeFinder::is_settled);
         let has_lists = self.unfold.as_ref().is_none_or(|unfold| unfold.is_settled(may_have_nulls));
         self.unit.is_none() && has_lists && has_shape && (self.null_structs != Some(false) || !may_have_nulls)
     }
 
-    /// Examines samples of a column. The first one has index `first` over all inputs.
+    /// Examines samples of a column. `first` is the index of the first sample, counted across all
+    /// inputs.
     fn observe(&mut self, outline: &Outline, column: &Column, first: u64) {
         if let Some(unfold) = &mut self.unfold {
             unfold.observe(outline);
@@ -88,7 +89,7 @@ impl Finder {
     }
 }
 
-/// Reads only the columns that their types do not describe completely, and completes the plan.
+/// Reads only the columns whose types do not describe them completely, and completes the plan.
 pub(super) fn complete(
     sources: &[&dyn RowSource],
     plan: &mut Plan,
@@ -111,7 +112,7 @@ pub(super) fn complete(
             scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning { done: rows, total }))
                 .map_err(|error| with_source_path(error, *source))?;
         }
-        // the pass may have ended early
+        // the pass can have ended early
         rows = source.row_count().map_or(rows, |count| start.saturating_add(count));
     }
     for (column, finder) in plan.columns.iter_mut().zip(&finders) {
@@ -137,7 +138,7 @@ struct Scan<'a> {
     columns: &'a [Column],
     /// The position of each column in the source.
     positions: &'a [usize],
-    /// The numbers of the columns to examine, and whether they may have nulls.
+    /// The numbers of the columns to examine, and whether they can have nulls.
     unsettled: &'a [(usize, bool)],
 }
 
@@ -177,12 +178,12 @@ impl Scan<'_> {
 
 /// The maximum number of samples that may differ in a nearly fixed dimension.
 const MAX_ODD_SAMPLES: usize = 16;
-/// In a nearly fixed dimension, at most one sample in this number differs.
+/// In a nearly fixed dimension, at most one in this many samples differs.
 const ONE_IN: u64 = 100;
 
-/// The extents of one dimension seen so far.
+/// The extents that have been found so far in one dimension.
 enum ExtentCounts {
-    /// The extents that occur. All samples except a few have the same one.
+    /// The extents that occur. All samples except a few have the same extent.
     Few(Vec<Occurrence>),
     /// Too many samples differ.
     Varies,
@@ -212,7 +213,8 @@ impl ShapeFinder {
         self.found.drain(..self.found.len().saturating_sub(inner));
     }
 
-    /// Examines samples of a column of this kind. The first one has index `first` over all inputs.
+    /// Examines samples of a column of this kind. `first` is the index of the first sample, counted
+    /// across all inputs.
     fn observe(&mut self, outline: &Outline, kind: &ColumnKind, first: u64) {
         let stated = kind.levels.get(outline.unfolded..).map_or(0, open_count);
         let outer = stated.saturating_sub(self.found.len());
@@ -228,7 +230,7 @@ impl ShapeFinder {
         self.found.iter().all(|found| matches!(found, ExtentCounts::Varies))
     }
 
-    /// Returns the common shape of all samples seen.
+    /// Returns the common shape of all samples that have been examined.
     fn shape(&self, kind: &ColumnKind) -> Shape {
         let extents = self.found.iter().map(|found| match found.common() {
             Some((extent, [])) => Extent::Fixed(extent),
@@ -290,7 +292,7 @@ impl ExtentCounts {
         (odd.saturating_mul(ONE_IN) <= self.sample_count()).then_some((most_common.extent, others))
     }
 
-    /// Returns the number of samples that state this dimension.
+    /// Returns the number of samples that state this dimension, or 0 if too many samples differ.
     fn sample_count(&self) -> u64 {
         match self {
             Self::Few(occurrences) => occurrences.iter().map(|occurrence| occurrence.sample_count).sum(),
@@ -308,8 +310,8 @@ struct UnfoldFinder {
 }
 
 impl UnfoldFinder {
-    /// Returns a finder for a column of this kind, or `None` if all its samples are tensors by
-    /// their type.
+    /// Returns a finder for a column of this kind, or `None` if the type guarantees that all
+    /// samples are tensors.
     fn new(kind: &ColumnKind, null_elements: NullElements) -> Option<Self> {
         let keeps_nulls = null_elements == NullElements::Keep;
         let may_be_ragged = kind.levels.iter().skip(1).any(|level| *level == Level::Open);
@@ -332,8 +334,8 @@ impl UnfoldFinder {
         }
     }
 
-    /// Returns whether no further sample can change the result, given whether samples may have
-    /// nulls inside.
+    /// Returns whether no further sample can change the result. `may_have_nulls` says whether
+    /// samples can have nulls inside.
     fn is_settled(&self, may_have_nulls: bool) -> bool {
         self.dimensions == self.kind.list_levels().len() || !(self.may_be_ragged || may_have_nulls)
     }
@@ -358,8 +360,8 @@ impl UnitFinder {
         Some(Self { candidates: units.into_iter().map(|unit| (unit, None)).collect() })
     }
 
-    /// Examines samples. The first one has index `first` over all inputs. Null elements are 0,
-    /// which fits every unit.
+    /// Examines samples. `first` is the index of the first sample, counted across all inputs. Null
+    /// elements are 0, which fits every unit.
     fn observe(&mut self, outline: &Outline, first: u64) {
         for (unit, first_inexact) in self.candidates.iter_mut().filter(|(_, first_inexact)| first_inexact.is_none()) {
             let refused = outline.instants.iter().find(|(value, _)| in_unit(*value, *unit).is_none());
@@ -367,7 +369,7 @@ impl UnitFinder {
         }
     }
 
-    /// Gives the column the first unit that fits all samples. Fails if there is none.
+    /// Gives the column the first unit that fits all samples. Fails if no unit fits.
     fn settle(&self, column: &mut Column) -> std::result::Result<(), (u64, RowError)> {
         match self.candidates.iter().find(|(_, first_inexact)| first_inexact.is_none()) {
             Some((unit, _)) => {

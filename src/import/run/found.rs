@@ -1,7 +1,7 @@
-//! Facts of a conversion in the metadata of its file: inferred shapes, and keys of dropped
-//! metadata.
+//! Facts about a conversion in the metadata of the output file: inferred shapes, and the keys of
+//! dropped metadata.
 //!
-//! Both are stored as text under separate keys, so that a reader can report them later.
+//! Both are stored as text under separate keys, so a reader can report them later.
 
 use crate::bytes::le::u64_of;
 use crate::logical::arrow_type::INFERRED_SHAPE;
@@ -11,7 +11,8 @@ use std::cmp::Reverse;
 use std::collections::HashSet;
 use std::fmt;
 
-/// Lists the keys that were dropped because they or their values exceed a limit of the format.
+/// The metadata key of the list of dropped keys. A key is dropped if the format cannot store the
+/// key or its value.
 pub(in crate::import) const DROPPED: &str = "import.dropped_metadata";
 /// The maximum size of this list in bytes.
 const MAX_LISTED_BYTES: usize = 4096;
@@ -21,8 +22,9 @@ const MORE: &str = "...";
 /// Returns the keys of the metadata that a conversion dropped, because the format cannot store
 /// them: they are too long or not UTF-8. Keys of a column have the form `key of column`.
 ///
-/// The metadata lists them under `import.dropped_metadata`, as a JSON array of about 4,096 bytes
-/// for the file and for each column. If keys are missing from the list, its last entry is `...`.
+/// The metadata of the file and of each column lists them under `import.dropped_metadata`, as a
+/// JSON array of at most about 4,096 bytes. If keys are missing from the list, its last entry is
+/// `...`.
 pub fn dropped_metadata(schema: &Schema) -> Vec<String> {
     let of_columns = schema
         .columns
@@ -36,8 +38,8 @@ fn listed(metadata: &Metadata) -> Vec<String> {
     metadata.get(DROPPED).and_then(|list| serde_json::from_str(list).ok()).unwrap_or_default()
 }
 
-/// Adds keys to the list of dropped keys, each once. If the list has no room for all of them, it
-/// ends with `...`.
+/// Adds keys to the list of dropped keys, without duplicates. If the list has no room for all keys,
+/// it ends with `...`.
 pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
     let before = listed(metadata);
     let mut known = HashSet::new();
@@ -58,8 +60,8 @@ pub(in crate::import) fn add_dropped(metadata: &mut Metadata, keys: &[String]) {
     }
 }
 
-/// Returns which strings, given their lengths, to retain so that their total is at most `limit`
-/// bytes. The longest are dropped first.
+/// Returns which strings to retain, so that their total length is at most `limit` bytes. `bytes`
+/// has the lengths of the strings. The longest strings are dropped first.
 pub(in crate::import) fn fitting(limit: usize, bytes: &[usize]) -> Vec<bool> {
     let mut sum = bytes.iter().fold(0_usize, |sum, bytes| sum.saturating_add(*bytes));
     let mut retained = vec![true; bytes.len()];
@@ -84,9 +86,9 @@ const MAX_LISTED: usize = 3;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct InferredShape {
-    /// The shape of all samples, or of nearly all.
+    /// The shape of all samples, or of nearly all samples.
     pub shape: Shape,
-    /// The number of samples that state a shape. Nulls, for example, do not.
+    /// The number of samples that state a shape. A null, for example, does not state a shape.
     pub sample_count: u64,
     /// The number of samples with a different shape. Unless it is 0, the column's shape varies.
     pub odd_count: u64,
@@ -94,24 +96,24 @@ pub struct InferredShape {
     pub odd: Vec<OddSample>,
 }
 
-/// A sample whose shape differs from nearly all others.
+/// A sample whose shape differs from the shape of nearly all other samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OddSample {
     /// The index of the sample in the file.
     pub sample: u64,
-    /// The shape of the sample. An extent that it does not state varies.
+    /// The shape of the sample. An extent that the sample does not state is varying.
     pub shape: Shape,
 }
 
 impl InferredShape {
-    /// Reads the shape that the conversion found for this column. Returns `None` if it found none,
-    /// or if the shape was declared.
+    /// Reads the shape that the conversion found for this column. Returns `None` if it found no
+    /// shape, or if the shape was declared.
     pub fn of(column: &ColumnSchema) -> Option<Self> {
         parse(column.metadata.get(INFERRED_SHAPE)?)
     }
 
-    /// Makes the shape from `odd`, all samples with a different shape.
+    /// Creates the description of a shape. `odd` has all samples with a different shape.
     pub(in crate::import) fn new(shape: Shape, sample_count: u64, odd: impl IntoIterator<Item = (u64, Shape)>) -> Self {
         let mut odd: Vec<OddSample> = odd.into_iter().map(|(sample, shape)| OddSample { sample, shape }).collect();
         let odd_count = u64_of(odd.len());

@@ -1,7 +1,7 @@
-//! The public functions that convert record batches of a program.
+//! The public functions that convert Arrow record batches of the calling program.
 //!
-//! Batches in a slice can be read twice, so their shapes are found in a first pass. A reader can be
-//! read only once, so nothing is inferred from its samples.
+//! Batches in a slice can be read twice, so a first pass finds the shapes of their lists. A reader
+//! can be read only once, so no shapes are inferred from its samples.
 
 use crate::import::arrow::records::{ArrowSource, CatchPanic, RecordBatches, Records, malformed};
 use crate::import::options::ConvertOptions;
@@ -14,7 +14,8 @@ use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// Writes record batches of one schema to a sink. A first pass over them finds the shapes of lists.
+/// Writes record batches that share one schema to a sink. A first pass over the batches finds the
+/// shapes of lists.
 ///
 /// ```
 /// # fn main() -> tensilo::Result<()> {
@@ -40,14 +41,14 @@ pub fn write_batches<K: Sink>(
     super::run(&[&source], sink, options, &mut |_| ControlFlow::Continue(()))
 }
 
-/// Writes all batches of a reader to a sink, in one pass. The reader can be a file, a stream, the
-/// result of a query, or a reader in another language that is passed through the C data interface
-/// (`arrow::ffi_stream::RecordBatchStreamReader`).
+/// Writes all batches of a reader to a sink, in one pass. The reader can return the batches of a
+/// file, of a stream, or of the result of a query. A reader from another language can be passed
+/// through Arrow's C stream interface (`arrow::ffi_stream::RecordBatchStreamReader`).
 ///
-/// Nothing can be read twice, so dimensions of lists vary unless their type ([fixed-size list,
-/// tensor](crate::import)) or [`ConvertOptions::shapes`] fixes them. Lists that do not form
-/// tensors, because sibling lists differ in length or a list contains nulls, are refused unless a
-/// shape with fewer dimensions is declared for them.
+/// Each batch is read only once, so the dimensions of lists vary unless their type ([fixed-size
+/// list or tensor](crate::import)) or [`ConvertOptions::shapes`] fixes them. Lists do not form a
+/// tensor if sibling lists differ in length, or if a list contains nulls. Such lists are refused
+/// unless a shape with fewer dimensions is declared for them.
 pub fn write_reader<K: Sink>(reader: impl RecordBatchReader, sink: K, options: &ConvertOptions) -> Result<Summary<K>> {
     let schema = reader.schema();
     let source =
@@ -72,7 +73,7 @@ impl Records for BatchSlice<'_> {
     }
 }
 
-/// Returns some columns of a batch. Refuses a batch whose fields differ from the schema.
+/// Returns the given columns of a batch. Refuses a batch whose fields differ from the schema.
 fn project(batch: &RecordBatch, schema: &SchemaRef, fields: &[usize]) -> Result<RecordBatch> {
     let own = batch.schema();
     if !Arc::ptr_eq(&own, schema) {
@@ -86,8 +87,8 @@ fn project(batch: &RecordBatch, schema: &SchemaRef, fields: &[usize]) -> Result<
     batch.project(fields).map_err(malformed)
 }
 
-/// Returns whether two fields have the same name and type. Nullability, metadata and the names of
-/// list members may differ.
+/// Returns whether two fields have the same name and type. Ignores nullability, metadata and the
+/// names of list members.
 fn is_same(a: &Field, b: &Field) -> bool {
     a.name() == b.name() && is_same_type(a.data_type(), b.data_type())
 }
@@ -114,13 +115,13 @@ fn is_same_type(a: &DataType, b: &DataType) -> bool {
 fn field_mismatch(i: usize, found: Option<&FieldRef>, expected: Option<&FieldRef>) -> Error {
     let text = |field: Option<&FieldRef>| match field {
         Some(field) => format!("{:?} of type {}", field.name(), field.data_type()),
-        None => "none".to_owned(),
+        None => "missing".to_owned(),
     };
-    let message = format!("column {i} of a batch is {}, but the schema says {}", text(found), text(expected));
+    let message = format!("column {i} of a batch is {}, but in the schema it is {}", text(found), text(expected));
     Error::bad_input(message)
 }
 
-/// A reader that is consumed by the first pass.
+/// A reader, which the first pass consumes.
 struct SinglePass<R> {
     schema: SchemaRef,
     reader: RefCell<Option<R>>,
@@ -136,7 +137,7 @@ impl<R: RecordBatchReader> Records for SinglePass<R> {
     }
 
     fn record_batches(&self, fields: &[usize], _: PassRows) -> Result<RecordBatches<'_>> {
-        let reader = self.reader.take().ok_or_else(|| Error::bad_input("the batches were already read"))?;
+        let reader = self.reader.take().ok_or_else(|| Error::bad_input("the batches have already been read"))?;
         let fields = fields.to_vec();
         Ok(Box::new(CatchPanic::new(reader).map(move |batch| project(&batch?, &self.schema, &fields))))
     }

@@ -1,12 +1,12 @@
-//! Conversions: the public functions, and the passes over the inputs behind them.
+//! Conversions: the public functions, and the passes over the inputs that implement them.
 //!
-//! `files` and `memory` are the public functions for files and for record batches. `convert` writes
-//! one or several new files in two passes: the first finds shapes (`first_pass`), the second
-//! writes. For `append`, the columns are given, so it needs only the second pass. Both write to a
-//! `target`: one file, or several files of a given size, which a plan can divide among processes.
-//! If a pass fails, `diagnosis` looks for more columns that cannot be stored, so that one error
-//! names all of them. `found` and `source_metadata` decide what a file records about the conversion
-//! in its metadata.
+//! The public functions are in `files` (for files) and in `memory` (for record batches). `convert`
+//! writes one or more new files in two passes: the first finds shapes (`first_pass`), and the
+//! second writes. `append` already has the columns of its file, so it needs only the second pass.
+//! Both write to a `target`: one file, or several files of a given size. A plan can divide these
+//! files among processes. If a pass fails, `diagnosis` looks for further columns that cannot be
+//! stored, so that one error names them all. `found` and `source_metadata` decide what the metadata
+//! of a file records about its conversion.
 
 pub(super) mod append;
 mod convert;

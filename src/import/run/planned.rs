@@ -8,11 +8,12 @@ use crate::import::rows::{ColumnRows, NullElements, RowError};
 use crate::import::source::RowSource;
 use std::ops::Range;
 
-/// A source, and the columns made from it.
+/// A source, and the columns that are made from it.
 #[derive(Clone, Copy)]
 pub(super) struct PlannedSource<'a> {
     pub source: &'a dyn RowSource,
-    /// The columns of the file, followed by the nulls of structs for which it has no column.
+    /// The columns of the file. They are followed by the nulls of the structs that have no column
+    /// in the file.
     pub columns: &'a [Column],
     /// The position of each column in the source.
     pub positions: &'a [usize],
@@ -25,7 +26,7 @@ impl PlannedSource<'_> {
     }
 }
 
-/// Converts some rows to the form of a column of the file.
+/// Converts a range of rows to the type and shape of a column of the file.
 pub(super) fn fitted(
     samples: &ColumnRows,
     rows: &Range<usize>,
@@ -34,20 +35,21 @@ pub(super) fn fitted(
     null_elements: NullElements,
 ) -> std::result::Result<ColumnRows, RowError> {
     let fitted = samples.rows(rows)?.fit(column, shape, null_elements);
-    // rows are counted from the start of the batch
+    // the error counts rows from the start of the range, but callers count from the start of the
+    // batch
     fitted.map_err(|problem| RowError { row: problem.row.map(|row| row.saturating_add(rows.start)), ..problem })
 }
 
 /// The position of a batch.
 #[derive(Clone, Copy)]
 pub(super) struct BatchPosition {
-    /// The index of its first sample in the output.
+    /// The index, in the output, of the first sample of the batch.
     pub batch: u64,
-    /// The index of its source's first sample in the output.
+    /// The index, in the output, of the first sample of the source.
     pub source: u64,
 }
 
-/// Returns an error about a row of a batch, with the index of the sample.
+/// Turns a problem with a row of a batch into an error that has the index of the sample.
 pub(super) fn sample_error(problem: &RowError, position: BatchPosition, column: &Column) -> Error {
     let sample = problem.row.and_then(|row| position.batch.checked_add(u64::try_from(row).ok()?));
     let mut message = problem.message.clone();

@@ -1,8 +1,8 @@
-//! Fits the metadata of sources into the header of a file.
+//! Fits the metadata of sources into the file header.
 //!
-//! The header has a maximum size. The saved Arrow schema may take half of it, and is reduced to the
-//! fields that are in the file. Other metadata entries are dropped, longest first, and their keys
-//! are recorded.
+//! The size of the header is limited. The saved Arrow schema is reduced to the fields that are in
+//! the file, and gets at most half of the header. If the other metadata entries do not fit either,
+//! the longest are dropped first, and their keys are recorded.
 
 #[cfg(feature = "arrow")]
 use crate::export::plain_fields;
@@ -16,14 +16,14 @@ use arrow_schema::FieldRef;
 #[cfg(feature = "arrow")]
 use std::collections::HashSet;
 
-/// The maximum size of the Arrow schema in bytes: half of the header, which also holds all other
-/// metadata.
+/// The maximum size of the Arrow schema in bytes: half of the header, because the header also holds
+/// all other metadata.
 #[cfg(feature = "arrow")]
 const MAX_SCHEMA_BYTES: usize = limits::SCHEMA_BYTES as usize / 2; // exact: 8 MiB
 
-/// Removes the Arrow schema if an export has the same fields without it. Otherwise removes the
-/// fields whose columns are not in the file. If the schema is still too long for the header,
-/// dictionary values and fields are dropped and recorded.
+/// Removes the Arrow schema if an export produces the same fields without it. Otherwise, removes
+/// the fields whose columns are not in the file. If the schema is still too long, drops values of
+/// dictionaries, then whole fields, and records the names of the dropped fields.
 #[cfg(feature = "arrow")]
 pub(super) fn preserve_fields(schema: &mut Schema) {
     let Some(bytes) = schema.metadata.get(saved_schema::KEY).map(String::len) else { return };
@@ -34,15 +34,15 @@ pub(super) fn preserve_fields(schema: &mut Schema) {
         let columns = saved_schema::columns(field);
         !columns.is_empty() && columns.iter().all(|name| names.contains(name.as_str()))
     });
-    // an export of some columns orders the fields of a struct by the schema, and marks casts in
-    // fields that are not in it
+    // an export of some columns takes the order of struct fields from the saved schema, and an
+    // export marks the casts of fields that the saved schema lacks
     let is_implied = schema.columns.iter().all(|column| column.cast.is_none() && column.path().is_none());
     if is_implied && fields == plain_fields(schema) {
         schema.metadata.remove(saved_schema::KEY);
         return;
     }
     if fields.len() == count && bytes <= MAX_SCHEMA_BYTES {
-        return; // unchanged, because other programs may encode it differently
+        return; // keeps the original encoding, which another program may have written differently
     }
     let value = saved_schema::encoded(&fields);
     let fits = value.as_ref().is_none_or(|value| value.len() <= MAX_SCHEMA_BYTES);
@@ -54,8 +54,8 @@ pub(super) fn preserve_fields(schema: &mut Schema) {
     add_dropped(&mut schema.metadata, &left_out);
 }
 
-/// Returns an Arrow schema without dictionary values, and, if that does not suffice, without
-/// fields. The longest are dropped first. Also returns the names of dropped fields.
+/// Returns an Arrow schema without the values of some dictionaries and, if that does not suffice,
+/// without some fields. Drops the longest first. Also returns the names of the dropped fields.
 #[cfg(feature = "arrow")]
 fn shortened(mut fields: Vec<FieldRef>) -> (Option<String>, Vec<String>) {
     // each encoding includes a header, so the sum is slightly too large
@@ -80,8 +80,9 @@ fn shortened(mut fields: Vec<FieldRef>) -> (Option<String>, Vec<String>) {
 /// Drops the longest metadata entries of a schema until it fits into the header, and records their
 /// keys.
 pub(super) fn fit_header(schema: &mut Schema) {
-    /// The size in bytes of the rest of a column record, and of the list of dropped keys.
+    /// The maximum size in bytes of a column record without its name and metadata.
     const RECORD_BYTES: usize = 256;
+    /// The size in bytes that is reserved for the list of dropped keys.
     const LIST_BYTES: usize = 32 << 10;
     let names = schema.columns.iter().map(|column| column.name.len().saturating_add(RECORD_BYTES));
     let columns = schema.columns.iter().map(|column| &column.metadata);

@@ -1,9 +1,9 @@
 //! The destination of converted rows: one file, or several consecutive files.
 //!
-//! Each of several files has at most a given number of raw bytes, or one sample.
-//! [`ShardBoundaries`] decides where a file ends, from the raw sizes of rows only. So the
-//! boundaries are the same whether one process writes all files ([`ShardWriter`]), or a plan
-//! [divides](divide) the rows among processes that write one file each.
+//! If there are several files, each has at most a given number of raw bytes, or a single larger
+//! sample. [`ShardBoundaries`] decides where a file ends, and uses only the raw sizes of rows. The
+//! boundaries are therefore the same whether one process writes all files ([`ShardWriter`]), or a
+//! plan [divides](divide) the rows among processes that write one file each.
 
 use super::planned::PlannedSource;
 use crate::bytes::le::u64_of;
@@ -27,14 +27,14 @@ pub(super) trait SampleTarget {
 
     fn schema(&self) -> &Schema;
 
-    /// Returns the number of samples so far, in all files.
+    /// Returns the number of samples pushed so far, in all files.
     fn sample_count(&self) -> u64;
 
-    /// Returns how many of the next `rows` rows go into the same file, at least one. `bytes` has
-    /// their raw sizes; it is empty if the target does not count them.
+    /// Returns how many of the next `rows` rows go into the same file: at least one. `bytes` has
+    /// the raw sizes of these rows, or is empty if the target does not need them.
     fn take(&mut self, rows: usize, bytes: &[usize]) -> Result<usize>;
 
-    /// Pushes samples. `casts` has the errors of columns that were already cast.
+    /// Pushes samples. `casts` has the cast facts of the columns that were already cast.
     fn push_batch(&mut self, columns: &[ColumnBatch<'_>], casts: &[Option<CastFacts>]) -> Result<()>;
 }
 
@@ -60,10 +60,11 @@ impl<K: Sink> SampleTarget for Writer<K> {
     }
 }
 
-/// Decides where files end, so that each has at most a given number of raw bytes, or one sample.
+/// Decides where files end: each has at most a given number of raw bytes, or a single larger
+/// sample.
 struct ShardBoundaries {
     file_bytes: u64,
-    /// The number of raw bytes left in the current file; `None` before the first file.
+    /// The number of raw bytes that still fit in the current file; `None` before the first file.
     left: Option<u64>,
 }
 
@@ -72,8 +73,8 @@ impl ShardBoundaries {
         Self { file_bytes, left: None }
     }
 
-    /// Returns whether the next row starts a file, and how many of the next `rows` rows go into the
-    /// same file, at least one. `bytes` has their raw sizes.
+    /// Returns whether the next row starts a new file, and how many of the next `rows` rows go into
+    /// the same file: at least one. `bytes` has the raw sizes of these rows.
     fn take(&mut self, rows: usize, bytes: &[usize]) -> (bool, usize) {
         let of_row = |row: usize| bytes.get(row).and_then(|&bytes| u64::try_from(bytes).ok()).unwrap_or(0);
         let is_full = self.left.is_none_or(|left| of_row(0) > left);
@@ -88,7 +89,8 @@ impl ShardBoundaries {
     }
 }
 
-/// Writes consecutive files with at most a given number of raw bytes each, or one sample.
+/// Writes consecutive files. Each has at most a given number of raw bytes, or a single larger
+/// sample.
 pub(super) struct ShardWriter<'a, F: ShardFiles> {
     files: &'a mut F,
     /// Refuses an output that is an input.
@@ -98,11 +100,11 @@ pub(super) struct ShardWriter<'a, F: ShardFiles> {
     options: WriterOptions,
     /// The writer of the current file.
     writer: Option<Writer<F::Sink>>,
-    /// The number of samples in the files before it.
+    /// The number of samples in the files before the current one.
     finished_samples: u64,
-    /// The number of files so far.
+    /// The number of files started so far.
     file_count: u64,
-    /// The error of `files`, which ended the conversion.
+    /// The error that `files` returned, which ended the conversion.
     failed: Option<F::Error>,
 }
 
@@ -136,12 +138,13 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
         self.store_error(finished)
     }
 
-    /// Returns the error of `files` that ended the conversion, if any.
+    /// Returns the error that `files` returned and that ended the conversion, if any.
     pub(super) fn failed(self) -> Option<F::Error> {
         self.failed
     }
 
-    /// Stores an error of `files`, and returns another error that ends the conversion in its place.
+    /// Stores an error that `files` returned. Returns a cancellation instead, which ends the
+    /// conversion.
     fn store_error<T>(&mut self, result: std::result::Result<T, F::Error>) -> Result<T> {
         result.map_err(|error| {
             self.failed = Some(error);
@@ -149,7 +152,7 @@ impl<'a, F: ShardFiles> ShardWriter<'a, F> {
         })
     }
 
-    /// Starts a file. Its id depends on its number.
+    /// Starts a file. The file id depends on the number of the file.
     fn begin(&mut self) -> Result<()> {
         let options = self.options.clone().shard(self.file_count);
         self.file_count = self.file_count.saturating_add(1);
@@ -190,11 +193,11 @@ impl<F: ShardFiles> SampleTarget for ShardWriter<'_, F> {
     }
 }
 
-/// The number of equally sized rows that are divided at a time.
+/// The number of rows of equal size that are divided at a time.
 const EQUAL_ROWS: u64 = 65_536;
 
-/// Divides the rows of inputs among files with at most `shard_bytes` raw bytes each, or one sample.
-/// `options` contain the origin of all inputs.
+/// Divides the rows of inputs among files that each have at most `shard_bytes` raw bytes, or a
+/// single larger sample. `options` must contain the origin of all inputs.
 pub(super) fn divide(
     inputs: &[&OpenInput],
     planned: &[PlannedSource<'_>],
@@ -230,17 +233,18 @@ pub(super) fn divide(
 /// A division in progress.
 struct Division<'a> {
     boundaries: ShardBoundaries,
-    /// The rows of each file so far.
+    /// The range of rows of each file so far.
     files: Vec<Range<u64>>,
-    /// The number of rows so far.
+    /// The number of rows divided so far.
     rows: u64,
     total: Option<u64>,
     progress: &'a mut dyn FnMut(Progress) -> ControlFlow<()>,
 }
 
 impl Division<'_> {
-    /// Divides the rows of a source. Columns whose samples have equal sizes are not read, if the
-    /// source knows its number of rows.
+    /// Divides the rows of a source. Columns whose samples all have the same size are not read. If
+    /// there are no other columns and the source does not state its number of rows, one column is
+    /// read to count the rows.
     fn source(&mut self, planned: &PlannedSource<'_>, schema: &Schema) -> Result<()> {
         let fixed: Vec<Option<usize>> = schema.columns.iter().map(fixed_row_bytes).collect();
         let equal = fixed.iter().flatten().fold(0, |sum, bytes| bytes.saturating_add(sum));
@@ -248,7 +252,6 @@ impl Division<'_> {
         if let Some(rows) = planned.source.row_count().filter(|_| are_equal) {
             return self.equal_rows(rows, equal);
         }
-        // one column is read to count the rows
         let is_read = |(number, bytes): (usize, &Option<usize>)| {
             (if are_equal { number == 0 } else { bytes.is_none() }).then_some(number)
         };
@@ -278,7 +281,7 @@ impl Division<'_> {
         Ok(())
     }
 
-    /// Divides rows with these raw sizes.
+    /// Divides rows that have these raw sizes.
     fn rows(&mut self, mut bytes: &[usize]) -> Result<()> {
         while !bytes.is_empty() {
             let (begins, count) = self.boundaries.take(bytes.len(), bytes);

@@ -1,9 +1,9 @@
 //! AVX2: a group is two vectors.
 //!
-//! A shuffle looks up 16 entries, so a longer table takes several shuffles. The upper bits of an
-//! index are shifted to the top bit of each byte, which selects among the results. Elements of two
-//! bytes are unpacked from bytes and packed again, lane by lane. AVX2 cannot shift each element by
-//! its own count, so such a shift is a multiplication.
+//! A shuffle looks up entries in a table of 16, so a longer table takes several shuffles. To select
+//! between two results, a bit of the index is shifted to the top of its byte. Elements of two bytes
+//! are unpacked from bytes and packed again, lane by lane. AVX2 cannot shift each of them by its
+//! own count, so such a shift is a multiplication.
 
 use super::{GROUP, Lanes, MASK};
 use crate::kernel::dispatch::{Avx2, intrinsics};
@@ -74,7 +74,7 @@ intrinsics! {
             [[a[0], b[0]], [a[1], b[1]], [a[2], b[2]]]
         }
 
-        /// Returns the bytes unchanged: only their top bits count.
+        /// Returns the bytes unchanged: only the top bit of each byte is used.
         fn top_bits(v: Avx2, bytes: [__m256i; 2]) -> [__m256i; 2] {
             bytes
         }
@@ -88,7 +88,7 @@ intrinsics! {
 
 intrinsics! {
     [Avx2]
-    /// [`Lanes::load_pairs`] for a half.
+    /// [`Lanes::load_pairs`] for half a group.
     fn load_pairs(v: Avx2, pairs: &[[u8; 2]; GROUP / 2]) -> [__m256i; 2] {
         let (halves, _) = pairs.as_flattened().as_chunks();
         // in bounds: two halves. Pack instructions alternate between their operands, in steps of
@@ -97,7 +97,8 @@ intrinsics! {
         [_mm256_permute4x64_epi64(lower, 0b11_01_10_00), _mm256_permute4x64_epi64(upper, 0b11_01_10_00)]
     }
 
-    /// Returns the lower and upper bytes of elements of two bytes, in the order of `unpack`.
+    /// Returns the lower and upper bytes of elements of two bytes, in the order in which unpack
+    /// instructions take them.
     fn split(_: Avx2, first: __m256i, second: __m256i) -> [__m256i; 2] {
         let low = _mm256_set1_epi16(255);
         let lower = _mm256_packus_epi16(_mm256_and_si256(first, low), _mm256_and_si256(second, low));
@@ -109,16 +110,16 @@ intrinsics! {
         _mm256_broadcastsi128_si256(load_16(row))
     }
 
-    /// Returns the entry of each byte in a table of two rows; bit 4 chooses the row. `low` has the
-    /// lowest four bits of `at`, or all bits if bit 7 is zero.
+    /// Looks up each byte in a table of two rows. Bit 4 of `at` chooses the row. `low` has the
+    /// lowest four bits of `at`. It can have the other bits too if bit 7 is zero.
     fn look_up_32(v: Avx2, first: &[u8; 16], second: &[u8; 16], at: __m256i, low: __m256i) -> __m256i {
         let (first, second) = (row(v, first), row(v, second));
         let (first, second) = (_mm256_shuffle_epi8(first, low), _mm256_shuffle_epi8(second, low));
         _mm256_blendv_epi8(first, second, _mm256_slli_epi16(at, 3))
     }
 
-    /// Returns the entry of each byte in a table of four rows; bits 4 and 5 choose the row. `low`
-    /// is as in [`look_up_32`].
+    /// Looks up each byte in a table of four rows. Bits 4 and 5 of `at` choose the row. `low` has
+    /// the same bits as in [`look_up_32`].
     fn look_up_64(v: Avx2, table: &[u8; 64], at: __m256i, low: __m256i) -> __m256i {
         let (rows, _) = table.as_chunks();
         // in bounds: four rows
@@ -127,7 +128,7 @@ intrinsics! {
         _mm256_blendv_epi8(first, second, _mm256_slli_epi16(at, 2))
     }
 
-    /// Returns the entry of each byte in a table of 16 rows.
+    /// Looks up each byte in a table of 16 rows.
     fn look_up_slot(v: Avx2, table: &[u8; 256], slots: __m256i) -> __m256i {
         let (quarters, _) = table.as_chunks();
         let low = _mm256_and_si256(slots, _mm256_set1_epi8(15));
@@ -150,7 +151,7 @@ intrinsics! {
         split(v, first, second)
     }
 
-    /// [`Lanes::divide`] for a half.
+    /// [`Lanes::divide`] for half a group.
     fn divide(v: Avx2, [lower, upper]: [__m256i; 2], by: __m256i, [low, high]: [__m256i; 2]) -> [__m256i; 2] {
         let zero = _mm256_setzero_si256();
         let states = [_mm256_unpacklo_epi8(lower, upper), _mm256_unpackhi_epi8(lower, upper)];
@@ -164,13 +165,13 @@ intrinsics! {
 
     /// Returns the quotients and remainders of elements of two bytes.
     fn divide_16(_: Avx2, states: __m256i, by: __m256i, reciprocals: __m256i) -> [__m256i; 2] {
-        let quotients = _mm256_mulhi_epu16(states, reciprocals); // may be one too small
+        let quotients = _mm256_mulhi_epu16(states, reciprocals); // can be one too small
         let remainders = _mm256_sub_epi16(states, _mm256_mullo_epi16(quotients, by));
         let is_less = _mm256_cmpeq_epi16(_mm256_max_epu16(remainders, by), remainders);
         [_mm256_sub_epi16(quotients, is_less), _mm256_sub_epi16(remainders, _mm256_and_si256(is_less, by))]
     }
 
-    /// [`Lanes::take_bits`] for a half.
+    /// [`Lanes::take_bits`] for half a group.
     fn take_bits(v: Avx2, lower: __m256i, upper: __m256i, counts: __m256i) -> [__m256i; 3] {
         let counts = _mm256_and_si256(counts, _mm256_set1_epi8(15));
         let mask = _mm256_shuffle_epi8(row(v, &MASK), counts);
@@ -183,8 +184,8 @@ intrinsics! {
         [raw, lower, upper]
     }
 
-    /// Shifts elements of two bytes right by their own counts: multiplies each by 2^(16 - count),
-    /// and takes the upper half of the product. The factor 0 means no shift.
+    /// Shifts each element of two bytes right by its own count: multiplies it by 2^(16 - count),
+    /// and takes the upper half of the product. A factor of 0 means no shift.
     fn shift(_: Avx2, states: __m256i, factors: __m256i) -> __m256i {
         let shifted = _mm256_mulhi_epu16(states, factors);
         _mm256_blendv_epi8(shifted, states, _mm256_cmpeq_epi16(factors, _mm256_setzero_si256()))

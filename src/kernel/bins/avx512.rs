@@ -1,9 +1,9 @@
 //! AVX-512 with VBMI2: a group is one vector.
 //!
-//! Tables of 64 and 256 bytes are looked up in registers. Elements of two bytes are computed
-//! separately for even and odd positions: no bytes cross lanes, and lower and upper bytes are
-//! blended instead of unpacked. Operations that only one port of the processor executes, such as
-//! shifts, are used rarely.
+//! Tables of 64 and 256 bytes are kept in registers for look-ups. Elements of two bytes are
+//! computed separately for even and odd positions, so no bytes cross lanes, and lower and upper
+//! bytes are blended instead of unpacked. Operations that only one port of the processor executes,
+//! such as shifts, are avoided where possible.
 
 use super::{GROUP, Lanes, MASK};
 use crate::kernel::dispatch::{Avx512, intrinsics};
@@ -13,8 +13,9 @@ use std::arch::x86_64::*;
 /// Selects the bytes at odd positions.
 const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
 
-/// The indices that interleave the bytes of two vectors, for the first and the second half of the
-/// pairs; and the indices that undo it, for the lower and the upper bytes.
+/// The first entry has the indices that interleave the bytes of two vectors: for the first and for
+/// the second half of the pairs. The second entry has the indices that undo this: for the lower and
+/// for the upper bytes.
 static ORDERS: [[[u8; 64]; 2]; 2] = {
     let mut orders = [[[0; 64]; 2]; 2];
     let mut i = 0;
@@ -73,7 +74,8 @@ intrinsics! {
             c: __m512i,
         ) -> [__m512i; 2] {
             let (table, [even_c, odd_c]) = (load_64(table), widen(v, c));
-            // masks instead of shifts: odd products are upper halves of products of upper bytes
+            // masks replace shifts: if both factors are in the upper byte, their product is in the
+            // upper half
             let even_a = _mm512_maskz_permutexvar_epi8(!ODD, bins, table);
             let odd_a = _mm512_maskz_permutexvar_epi8(ODD, bins, table);
             let even = _mm512_mullo_epi16(even_a, _mm512_maskz_mov_epi8(!ODD, b));
@@ -129,7 +131,7 @@ intrinsics! {
 
     /// Returns the quotients and remainders of elements of two bytes.
     fn divide_16(_: Avx512, states: __m512i, by: __m512i, reciprocals: __m512i) -> [__m512i; 2] {
-        let quotients = _mm512_mulhi_epu16(states, reciprocals); // may be one too small
+        let quotients = _mm512_mulhi_epu16(states, reciprocals); // can be one too small
         let remainders = _mm512_sub_epi16(states, _mm512_mullo_epi16(quotients, by));
         let is_less = _mm512_cmpge_epu16_mask(remainders, by);
         let one_more = _mm512_mask_add_epi16(quotients, is_less, quotients, _mm512_set1_epi16(1));

@@ -1,9 +1,9 @@
-//! Costs of groups of bins in each class, from which encoders choose the class of each group.
+//! The costs of groups of bins in each class. Encoders use them to choose the class of each group.
 //!
-//! The cost of a group in a class is the sum over its bins: how often the bin occurs, times its
-//! cost in the class. Costs are integers stored as floats, because processors multiply floats
-//! faster than integers. Sums below 2^24 are exact in any order, so all implementations agree. A
-//! vector holds the costs of four bins in all classes.
+//! The cost of a group in a class is a sum over its bins: the number of occurrences of a bin, times
+//! the cost of the bin in the class. Costs are integers stored as floats, because processors
+//! multiply floats faster than integers. Sums below 2^24 are exact in any order, so all
+//! implementations agree. A vector holds the costs of four bins in all classes.
 
 use super::{BINS, CLASSES};
 use crate::kernel::dispatch::{Implementation, Scalar, implement, implementations};
@@ -11,7 +11,8 @@ use crate::kernel::dispatch::{Implementation, Scalar, implement, implementations
 /// How often each bin occurs in a group.
 pub type GroupCounts = [u16; BINS];
 
-/// The cost of each bin in each class: integers, so that sums below 2^24 are exact in any order.
+/// The cost of each bin in each class. Costs are integers, so sums below 2^24 are exact in any
+/// order.
 pub type BinCosts = [[f32; CLASSES]; BINS];
 
 /// The costs of a group in each class.
@@ -23,13 +24,13 @@ pub trait Kernel: Sync {
     fn add(&self, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]);
 }
 
-/// One implementation of costs.
+/// One implementation of the kernels for costs.
 pub type GroupCosts = Implementation<dyn Kernel>;
 
 impl GroupCosts {
     /// Adds the costs of each group to its entry in `sums`.
     ///
-    /// If the lengths differ, only the groups that both have are processed.
+    /// If the lengths differ, the surplus groups or sums are ignored.
     pub fn add(&self, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]) {
         let count = groups.len().min(sums.len());
         // in bounds: `count` exceeds neither length
@@ -61,7 +62,7 @@ implement!([Avx2, Neon] Kernel {
 /// The number of bins whose costs are added together.
 const QUAD: usize = 4;
 
-/// See [`Kernel::add`]. A vector has four bins.
+/// See [`Kernel::add`]. A vector has the costs of four bins.
 #[inline(always)]
 fn add<T>(_: T, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]) {
     for (group, sums) in groups.iter().zip(sums) {
@@ -77,7 +78,7 @@ fn add<T>(_: T, costs: &BinCosts, groups: &[GroupCounts], sums: &mut [ClassSums]
     }
 }
 
-/// Adds the costs of four bins in all classes.
+/// Adds the costs of four bins to the sums of all classes.
 #[inline(always)]
 fn add_quad(quad: &[f32; CLASSES * QUAD], sums: &mut ClassSums) {
     for costs in quad.as_chunks::<CLASSES>().0 {
@@ -85,8 +86,8 @@ fn add_quad(quad: &[f32; CLASSES * QUAD], sums: &mut ClassSums) {
     }
 }
 
-/// Written by hand, because the compiler shuffles more than it adds: this takes a sixth of the
-/// time.
+/// Written by hand, because code from the compiler spends more time on shuffles than on additions.
+/// This code takes a sixth of the time.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use super::{BinCosts, ClassSums, GroupCounts, Kernel, add_quad};

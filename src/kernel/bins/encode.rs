@@ -1,6 +1,6 @@
 //! Encodes the blocks that the kernels of [`Bins`](super::Bins) decode.
 //!
-//! rANS is a stack: the encoder pushes what the decoder pops. Encoding therefore undoes each step
+//! rANS is a stack: the encoder pushes what the decoder pops. Encoding therefore undoes the steps
 //! of decoding in reverse order, from the last group to the first, and writes the stream from its
 //! end to its start:
 //!
@@ -10,12 +10,13 @@
 //! shrink, then state = (state / F[bin] << 8) + state % F[bin] + C[bin]
 //! ```
 //!
-//! To *shrink* means that a state which the next step would make too large moves its lower byte to
-//! the stream. A refill of the decoder takes this byte back. Vectors divide by a product with a
-//! reciprocal, whose quotient may be one too small, and correct it ([`reciprocal`] has the proof).
+//! *Shrink* means: if the next step would make the state too large, move the lower byte of the
+//! state to the stream. A refill of the decoder takes this byte back. To divide, vectors multiply
+//! by a reciprocal. The resulting quotient can be one too small, and is then corrected
+//! ([`reciprocal`] has the proof).
 //!
-//! No step has a branch for elements that cannot be coded. Kernels record them, and the block is
-//! dropped at the end.
+//! No step has a branch for elements that cannot be coded. Instead, kernels record whether there
+//! were any. If so, the block is dropped at the end.
 
 use super::{BINS, BinModel, CLASSES, GROUP, HAS_BYTE, Lanes};
 use crate::kernel::dispatch::{Implementation, Scalar, implement, implementations};
@@ -38,7 +39,7 @@ pub trait Kernel: Sync {
 /// One implementation of the encoder.
 pub type BinEncoding = Implementation<dyn Kernel>;
 
-/// A model for encoding, and reusable memory.
+/// An encoder: a model, and memory that is reused.
 #[derive(Default)]
 pub struct BinEncoder {
     model: EncoderModel,
@@ -75,8 +76,8 @@ impl BinEncoding {
         is_encoded && coder.finish(windows.len().min(GROUP), stored)
     }
 
-    /// Encodes all groups of a block. Returns `None` if an argument is too short, or a bin is not
-    /// in the tables.
+    /// Encodes all groups of a block. Returns `None` if an argument is too short, or if a bin is
+    /// not in the tables.
     fn encode_groups(
         &self,
         model: &EncoderModel,
@@ -106,13 +107,13 @@ implementations!(Kernel);
 
 // ---- tables
 
-/// The tables of a [`BinModel`] that an encoder looks up.
+/// The tables of an encoder, made from a [`BinModel`].
 ///
 /// Encoding with any model is safe.
 pub struct EncoderModel {
-    /// The lower byte of `V` of each bin.
+    /// The lower byte of the `V` of each bin.
     low: [u8; BINS],
-    /// The upper byte of `V` of each bin.
+    /// The upper byte of the `V` of each bin.
     high: [u8; BINS],
     /// For each bin, [`HAS_BYTE`] if its elements have a separate byte in the stream.
     taken: [u8; BINS],
@@ -129,11 +130,11 @@ pub struct EncoderModel {
 /// The frequencies of a class.
 #[derive(Clone)]
 struct EncoderClass {
-    /// `F` of each bin, or 0 if the bin cannot be coded.
+    /// The `F` of each bin, or 0 if the bin cannot be coded.
     frequency: [u8; BINS],
-    /// `C` of each bin.
+    /// The `C` of each bin.
     start: [u8; BINS],
-    /// Lower and upper bytes of the [`reciprocal`] of each frequency.
+    /// The lower bytes and the upper bytes of the [`reciprocal`] of each frequency.
     reciprocal: [[u8; BINS]; 2],
 }
 
@@ -159,7 +160,7 @@ impl EncoderModel {
         (self.low, self.high, self.is_wide) = (model.low, model.high, model.is_wide);
         for bin in 0..BINS {
             // in bounds: below BINS
-            let bits = model.taken[bin] & 7; // keeps all bits if the bin can be coded
+            let bits = model.taken[bin] & 7; // exact if the bin can be coded
             self.taken[bin] = model.taken[bin] & HAS_BYTE;
             (self.scale[bin], self.max_upper[bin]) = (1 << bits, u8::MAX >> bits);
         }
@@ -176,7 +177,7 @@ impl EncoderModel {
         }
     }
 
-    /// Returns the number of bins in the tables. Bins that the model does not have get frequency 0.
+    /// Returns the number of bins in the tables. Bins that are not in the model have frequency 0.
     fn bin_count(&self) -> usize {
         if self.is_wide { BINS } else { BINS / 2 }
     }
@@ -189,8 +190,8 @@ fn can_be_coded(model: &BinModel, bin: usize) -> bool {
     bits <= 15 && u32::from(start) % (1 << bits) == 0
 }
 
-/// Returns the factor `m` by which vectors divide by `F`: `floor((2^16 - 1) / F)`, or 0 if `F` is
-/// 0.
+/// Returns the factor `m` by which vectors multiply to divide by `F`: `floor((2^16 - 1) / F)`, or 0
+/// if `F` is 0.
 ///
 /// For each `x` below `2^16`, `floor(x * m / 2^16)` is the quotient `floor(x / F)`, or one less.
 /// Proof: `2^16 - 1 = m * F + r` with `r` below `F`. Therefore `x / F - x * m / 2^16` is
@@ -223,7 +224,7 @@ pub const MAX_BYTES_PER_ELEMENT: usize = 3;
 /// The number of bytes before the stream that kernels may overwrite.
 pub const SLACK: usize = GROUP + 8;
 
-/// The states of a block and a stream that is written backwards.
+/// The states of a block, and a stream that is written backwards.
 pub struct Coder<'a> {
     /// The lower byte of each state.
     lower: [u8; GROUP],
@@ -231,9 +232,9 @@ pub struct Coder<'a> {
     upper: [u8; GROUP],
     /// The stream, at the end of this memory.
     stream: &'a mut [u8],
-    /// The offset of the first byte that was written.
+    /// The offset at which the stream begins so far.
     write_offset: usize,
-    /// Whether an element could not be coded: the block is dropped.
+    /// Whether an element could not be coded. If so, the block is dropped.
     is_refused: bool,
 }
 
@@ -299,8 +300,8 @@ impl Group<'_> {
         elements.map(|(&window, &bin)| (window, usize::from(bin) % BINS)).enumerate().rev()
     }
 
-    /// Undoes the steps of a decoder in reverse. All indices are in bounds: elements are below
-    /// [`GROUP`], and bins below [`BINS`].
+    /// Undoes the steps of a decoder in reverse order. All indices are in bounds: elements are
+    /// below [`GROUP`], and bins below [`BINS`].
     fn encode(&self, coder: &mut Coder<'_>) {
         let Self { model, is_last, .. } = *self;
         for (i, (window, bin)) in self.backwards() {
@@ -331,13 +332,14 @@ impl Group<'_> {
                 coder.is_refused = true;
                 continue;
             };
-            // the quotient is below 2^8, and so is the sum
+            // the quotient is below 2^8, and so is the sum of the other two terms
             coder.set_state(i, (quotient << 8) + remainder + u16::from(class.start[bin]));
         }
     }
 
-    /// Returns the bits that an element adds to the state: its offset in the bin, without the byte
-    /// in the stream if it has one. Returns `None` if it lies outside its bin.
+    /// Returns the bits that an element adds to the state: its offset in the bin, without the
+    /// separate byte in the stream if it has one. Returns `None` if the element lies outside its
+    /// bin.
     fn offset(&self, [low, high]: [u8; 2], bin: usize) -> Option<u8> {
         let model = self.model;
         let (low, high) = (low.wrapping_sub(model.low[bin]), high.wrapping_sub(model.high[bin]));
@@ -360,15 +362,15 @@ implement!([Avx2, Avx512, Neon] Kernel {
 
 const _: () = assert!(SLACK >= GROUP, "a kernel overwrites too much");
 
-/// States and stream, in vectors.
+/// The states, in vectors, and the stream.
 struct VectorCoder<'a, L: Lanes> {
     lanes: L,
     lower: L::Bytes,
     upper: L::Bytes,
     stream: &'a mut [u8],
-    /// The offset of the first byte of the stream.
+    /// The offset at which the stream begins so far.
     write_offset: usize,
-    /// A bit for each state with an element that could not be coded.
+    /// A bit for each state, set if one of its elements could not be coded.
     refused: u64,
 }
 
@@ -443,7 +445,8 @@ impl<L: Lanes> VectorCoder<'_, L> {
     /// Writes the bytes whose bit is set.
     #[inline(always)]
     fn put(&mut self, bits: u64, bytes: L::Bytes) {
-        // writes 64 bytes that end with the compressed ones; the other bytes land before the stream
+        // writes 64 bytes that end with the compressed bytes; the bytes before them land before the
+        // stream
         let mut compressed = [0; GROUP + WINDOW];
         let count = bits.count_ones() as usize; // exact: at most 64
         let (_, window) = compressed.split_at_mut(GROUP);

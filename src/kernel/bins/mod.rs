@@ -1,16 +1,17 @@
 //! Windows coded by bins, with 64 interleaved rANS states (chapter 5.13 of the specification).
 //!
-//! A *window* is an integer of at most 16 bits: the upper bits of a number. Bins divide its range.
-//! Bin `b` has the `2^K[b]` values from `V[b]` on; rANS codes the bin of a window, and the `K[b]`
-//! bits of the offset follow as raw bits, of the state or of the stream.
+//! A *window* is an integer of at most 16 bits: the upper bits of a number. Bins divide the range
+//! of these integers. Bin `b` contains the `2^K[b]` values from `V[b]` on. rANS codes the bin of a
+//! window. The `K[b]` bits of the offset in the bin follow as raw bits, in the state or in the
+//! stream.
 //!
 //! An entropy decoder is usually serial, because each symbol needs the state that the previous
-//! symbol left. Here, element `i` of each group of 64 is coded by state `i`. A state is only needed
-//! again one group later, so a vector decodes a whole group at once. States have 16 bits: a group
-//! of them is a vector of lower bytes and a vector of upper bytes, and every step is an operation
-//! on bytes. Bin `b` has `F[b]` of the 256 slots (its frequency), from slot `C[b]` on; the class of
-//! a group selects the frequencies. Each line runs for all elements of a group before the next
-//! line:
+//! symbol left behind. Here, element `i` of each group of 64 is coded by state `i`. A state is not
+//! needed again until the next group, so a vector decodes a whole group at once. States have 16
+//! bits. A group of states is a vector of lower bytes and a vector of upper bytes, and every step
+//! is an operation on bytes. Bin `b` has `F[b]` of the 256 slots (its frequency), from slot `C[b]`
+//! on. The class of a group selects the frequencies. Each line below is executed for all elements
+//! of a group before the next line:
 //!
 //! ```text
 //! slot   = lower byte of state
@@ -25,22 +26,23 @@
 //! ```
 //!
 //! A refill replaces each state below 256 by `state << 8 | next byte of the stream`, in the order
-//! of the elements. The mask of these states selects the elements that take a byte:
-//! [`Group::expand`] distributes consecutive bytes of the stream to them, and the count of bits in
-//! the mask is the number of bytes taken.
+//! of the elements. A mask selects the elements that take a byte. [`Group::expand`] distributes
+//! consecutive bytes of the stream to them. The number of bits set in the mask is the number of
+//! bytes taken.
 //!
 //! The last group of a block stores low bits of its windows in the states, which saves bytes. It is
-//! decoded element by element, and kernels only decode the groups before it. The states of a group
-//! depend on the previous group, so this chain limits the speed. Kernels therefore interleave two
-//! blocks: while a step of one block waits, the processor executes a step of the other.
+//! decoded element by element, and kernels decode only the groups before it. The states of a group
+//! depend on the states of the previous group, and this chain of dependencies limits the speed.
+//! Kernels therefore interleave two blocks: while a step of one block waits, the processor executes
+//! a step of the other.
 //!
-//! A stream may be truncated or damaged, and tables may have any contents; the vector steps do not
-//! check them. Beyond the end of the stream they read zeros, from a padded copy of its last bytes.
-//! A block is malformed unless it ends where the encoder began, with an empty stream and upper
-//! bytes of 1. This is checked once, at the end.
+//! A stream can be truncated or damaged, and tables can have any contents. The vector steps do not
+//! check for either. Beyond the end of the stream, they read zeros from a padded copy of its last
+//! bytes. A valid block ends in the state in which the encoder began: the stream is empty, and all
+//! upper bytes are 1. This is checked once, at the end.
 //!
-//! The steps are built from the vector operations of [`Lanes`]. [`encode`] undoes each step, from
-//! the last group to the first. Encoders choose the classes of groups by [`costs`].
+//! The steps are built from the vector operations of [`Lanes`]. [`encode`] undoes the steps, from
+//! the last group to the first. Encoders use [`costs`] to choose the classes of groups.
 
 use super::copy;
 use super::dispatch::{Implementation, Scalar, implement, implementations};
@@ -63,8 +65,9 @@ pub trait Kernel: Sync {
     /// Decodes groups.
     fn groups(&self, model: &BinModel, groups: Groups<'_, '_>);
 
-    /// Decodes groups of two blocks, the same number of each. A step of a block waits for the step
-    /// before it; meanwhile, the processor executes a step of the other block.
+    /// Decodes groups of two blocks, the same number from each. Each step of a block waits for the
+    /// previous step of that block. In the meantime, the processor executes a step of the other
+    /// block.
     fn groups_of_two(&self, model: &BinModel, blocks: [Groups<'_, '_>; 2]) {
         for groups in blocks {
             self.groups(model, groups);
@@ -72,15 +75,15 @@ pub trait Kernel: Sync {
     }
 }
 
-/// One implementation of bins.
+/// One implementation of the decoder of bins.
 pub type Bins = Implementation<dyn Kernel>;
 
 impl Bins {
     /// Decodes the first windows of a block.
     ///
-    /// Returns `false` if the block breaks R-5.19; class codes are not checked. If `out` has fewer
-    /// than `count` windows, only what these windows need is checked. Also returns `false` if `out`
-    /// has more than `count` windows, or if `classes` is too short.
+    /// Returns `false` if the block violates R-5.19. Class codes are not checked. If `out` has
+    /// fewer than `count` windows, only the data that these windows need is checked. Also returns
+    /// `false` if `out` has more than `count` windows, or if `classes` is too short.
     #[must_use]
     pub fn decode(&self, model: &BinModel, block: CodedBlock<'_>) -> bool {
         let is_empty = block.out.is_empty();
@@ -111,13 +114,13 @@ implementations!(Kernel);
 
 /// Vector operations on the states of a group and on tables of bins.
 trait Lanes: Group {
-    /// Loads elements of two bytes. Returns lower and upper bytes.
+    /// Loads elements of two bytes. Returns their lower bytes and their upper bytes.
     fn load_pairs(self, pairs: &[[u8; 2]; GROUP]) -> [Self::Bytes; 2];
-    /// Stores elements of two bytes, given by lower and upper bytes.
+    /// Stores elements of two bytes, which are given by their lower bytes and their upper bytes.
     fn store_pairs(self, low: Self::Bytes, high: Self::Bytes, to: &mut [[u8; 2]; GROUP]);
-    /// Returns the entry of each byte in a table of 256 entries.
+    /// Looks up each byte in a table of 256 entries.
     fn look_up_slot(self, table: &[u8; 256], slots: Self::Bytes) -> Self::Bytes;
-    /// Returns the entry of each bin. Bins are below 64, and below 32 unless `is_wide` is set.
+    /// Looks up each bin in a table. Bins are below 64, and below 32 unless `is_wide` is set.
     fn look_up_bin(self, table: &[u8; GROUP], bins: Self::Bytes, is_wide: bool) -> Self::Bytes;
     fn add(self, a: Self::Bytes, b: Self::Bytes) -> Self::Bytes;
     /// Returns the lower and upper bytes of `a * b + c`.
@@ -136,12 +139,14 @@ trait Lanes: Group {
         self.multiply_add(self.look_up_bin(table, bins, is_wide), b, c)
     }
 
-    /// Divides states, given by lower and upper bytes. Returns quotients, which are below 256, and
-    /// remainders. `reciprocals` are the lower and upper bytes of the reciprocals in the
-    /// [model](encode::EncoderModel). If a divisor is 0, the result is unspecified.
+    /// Divides states, which are given by their lower and upper bytes. Returns the quotients, which
+    /// are below 256, and the remainders. `reciprocals` has the lower and upper bytes of the
+    /// reciprocals in the [model](encode::EncoderModel). If a divisor is 0, its results are
+    /// unspecified.
     fn divide(self, states: [Self::Bytes; 2], by: Self::Bytes, reciprocals: [Self::Bytes; 2]) -> [Self::Bytes; 2];
-    /// Returns the lowest bits of each state, at most 8, then the lower and upper bytes of the
-    /// state without them. The lower four bits of `counts` are the numbers of bits.
+    /// Removes the lowest bits of each state, at most 8. Returns the removed bits, and the lower
+    /// and the upper bytes of the remaining states. The number of bits is in the lower four bits of
+    /// each byte of `counts`.
     fn take_bits(self, lower: Self::Bytes, upper: Self::Bytes, counts: Self::Bytes) -> [Self::Bytes; 3];
     /// Selects the bytes whose top bit is set.
     fn top_bits(self, bytes: Self::Bytes) -> Self::Mask;
@@ -149,7 +154,7 @@ trait Lanes: Group {
     fn less_equal(self, a: Self::Bytes, b: Self::Bytes) -> Self::Mask;
 }
 
-/// For each number of bits, a mask of that many lowest bits.
+/// For each number of bits from 0 to 8, a mask with that many of the lowest bits set.
 const MASK: [u8; 16] = [0, 1, 3, 7, 15, 31, 63, 127, 255, 0, 0, 0, 0, 0, 0, 0];
 
 /// The maximum number of bins.
@@ -157,7 +162,7 @@ pub const BINS: usize = 64;
 /// The maximum number of classes.
 pub const CLASSES: usize = 4;
 
-/// Set in [`BinModel::taken`] for bins whose elements have a separate byte in the stream.
+/// The flag in [`BinModel::taken`] of a bin whose elements have a separate byte in the stream.
 const HAS_BYTE: u8 = 0x80;
 
 /// The bins and the frequencies of each class, as chapter 5.13 defines them.
@@ -166,13 +171,13 @@ const HAS_BYTE: u8 = 0x80;
 #[derive(Clone)]
 #[repr(C, align(64))]
 pub struct BinModel {
-    /// The lower byte of `V` of each bin.
+    /// The lower byte of the `V` of each bin.
     low: [u8; BINS],
-    /// The upper byte of `V` of each bin.
+    /// The upper byte of the `V` of each bin.
     high: [u8; BINS],
-    /// For each bin the number of bits taken from the state, 0 to 7, and [`HAS_BYTE`].
+    /// For each bin, the number of bits taken from the state (0 to 7), and the flag [`HAS_BYTE`].
     taken: [u8; BINS],
-    /// `K` of each bin.
+    /// The `K` of each bin.
     bits: [u8; BINS],
     classes: [Class; CLASSES],
     /// Whether there are more than 32 bins.
@@ -185,9 +190,9 @@ pub struct BinModel {
 struct Class {
     /// The bin of each slot.
     bin_of: [u8; 256],
-    /// `F` of each bin.
+    /// The `F` of each bin.
     frequency: [u8; BINS],
-    /// `C` of each bin.
+    /// The `C` of each bin.
     start: [u8; BINS],
 }
 
@@ -207,7 +212,7 @@ impl Default for BinModel {
 }
 
 impl BinModel {
-    /// Sets the bins, given `K` of each.
+    /// Sets the bins, given the `K` of each bin.
     pub fn set_bins(&mut self, bits: &[u8]) {
         let mut start = 0_u32;
         self.is_wide = bits.len() > BINS / 2;
@@ -220,8 +225,8 @@ impl BinModel {
         }
     }
 
-    /// Sets the frequencies of a class: `F` of the bins from `first` on. All other frequencies are
-    /// 0.
+    /// Sets the frequencies of a class: the `F` of each bin from `first` on. All other frequencies
+    /// are 0.
     pub fn set_class(&mut self, class: usize, first: usize, frequencies: &[u8]) {
         let Some(class) = self.classes.get_mut(class) else { return };
         (class.frequency, class.start) = ([0; BINS], [0; BINS]);
@@ -244,11 +249,11 @@ impl BinModel {
 pub struct CodedBlock<'b> {
     /// The class of each group.
     pub classes: &'b [u8],
-    /// The number of its elements.
+    /// The number of elements of the block.
     pub count: usize,
     /// The states and the stream.
     pub stored: &'b [u8],
-    /// The first windows, as two bytes each, the lower byte first.
+    /// The first windows. Each has two bytes, the lower byte first.
     pub out: &'b mut [[u8; 2]],
 }
 
@@ -266,11 +271,12 @@ struct BlockDecoder<'b> {
     coder: Coder<'b>,
     /// The class of each of `groups` and of the group after them.
     classes: &'b [u8],
-    /// The next groups whose windows are all requested, except the last group of the block.
+    /// The next groups whose windows are all requested. The last group of the block is not among
+    /// them.
     pub groups: &'b mut [[[u8; 2]; GROUP]],
     /// The windows after `groups`.
     rest: &'b mut [[u8; 2]],
-    /// The number of elements of the group after `groups`, if it is the last of the block.
+    /// The number of elements of the group after `groups`, if this is the last group of the block.
     last: Option<usize>,
 }
 
@@ -295,7 +301,7 @@ impl<'b> BlockDecoder<'b> {
         Groups { classes, coder: &mut self.coder, out }
     }
 
-    /// Decodes the rest, with a function that decodes groups. Returns `None` if the block is
+    /// Decodes the remaining windows. `decode` decodes groups. Returns `None` if the block is
     /// malformed.
     pub fn finish(mut self, model: &BinModel, decode: impl Fn(Groups<'_, '_>)) -> Option<()> {
         decode(self.take(usize::MAX));
@@ -322,7 +328,7 @@ impl<'b> BlockDecoder<'b> {
 
 // ---- the steps of decoding, one element at a time
 
-/// The states of a block and the rest of its stream.
+/// The states of a block, and the remaining bytes of its stream.
 pub struct Coder<'a> {
     /// The lower byte of each state.
     lower: [u8; GROUP],
@@ -335,7 +341,7 @@ pub struct Coder<'a> {
 
 impl<'a> Coder<'a> {
     /// Splits the states and the stream of a block of `count` elements. Returns `None` if states
-    /// are missing or one is below 256.
+    /// are missing, or if a state is below 256.
     fn new(count: usize, stored: &'a [u8]) -> Option<Self> {
         let states = count.min(GROUP);
         let (lower_bytes, rest) = stored.split_at_checked(states)?;
@@ -428,7 +434,7 @@ impl Coder<'_> {
     }
 
     /// Takes bits from the states of elements in these bins. `taken` maps an entry of
-    /// [`BinModel::taken`]; the lower four bits of the result are the number of bits.
+    /// [`BinModel::taken`]. The lower four bits of its result are the number of bits.
     fn raw(&mut self, model: &BinModel, bins: &[u8], taken: impl Fn(u8) -> u8) -> [u8; GROUP] {
         let mut all = [0; GROUP];
         for (i, (raw, &bin)) in all.iter_mut().zip(bins).enumerate() {
@@ -466,8 +472,8 @@ implement!([Avx2, Avx512, Neon] Kernel {
     fn groups_of_two(model: &BinModel, blocks: [Groups<'_, '_>; 2]) => { groups_of_two }
 });
 
-/// The number of stream bytes that a group may read: two refills and the low bytes take at most
-/// [`GROUP`] each.
+/// The number of stream bytes that a group can read. The two refills and the low bytes take at most
+/// [`GROUP`] bytes each.
 const LOOKAHEAD: usize = 2 * GROUP + WINDOW;
 
 /// The end of a stream, with zeros after it.
@@ -475,17 +481,17 @@ type Tail = [u8; 2 * LOOKAHEAD];
 
 /// A stream that can be read beyond its end.
 struct PaddedStream<'a> {
-    /// The stream or, once `tail` is taken, its end.
+    /// The stream or, once `tail` is used, a padded copy of its end.
     bytes: &'a [u8],
     /// The number of stream bytes before `bytes`.
     before: usize,
-    /// The number of bytes of `bytes` that were used. May exceed its length.
+    /// The number of bytes used from `bytes`. It can exceed the length of `bytes`.
     used: usize,
     tail: Option<&'a mut Tail>,
 }
 
 impl<'a> PaddedStream<'a> {
-    /// Returns the bytes that a group may read.
+    /// Returns the bytes that a group can read.
     #[inline(always)]
     fn next(&mut self) -> &'a [u8; LOOKAHEAD] {
         let next = |bytes: &'a [u8], used| bytes.get(used..).and_then(|rest| rest.first_chunk());
@@ -506,7 +512,7 @@ fn end<'a>(bytes: &[u8], used: usize, tail: &'a mut Tail) -> &'a [u8] {
     tail
 }
 
-/// States and stream, in vectors.
+/// The states, in vectors, and the stream.
 struct VectorCoder<'a, L: Lanes> {
     lanes: L,
     lower: L::Bytes,
@@ -526,7 +532,8 @@ fn groups_of_two<L: Lanes>(lanes: L, model: &BinModel, blocks: [Groups<'_, '_>; 
     decode_interleaved(lanes, model, blocks);
 }
 
-/// Decodes groups of several blocks, interleaved: from each block, as many as the shortest has.
+/// Decodes groups of several blocks, interleaved. Decodes as many groups of each block as the
+/// shortest block has.
 #[inline(always)]
 fn decode_interleaved<L: Lanes, const N: usize>(lanes: L, model: &BinModel, mut blocks: [Groups<'_, '_>; N]) {
     let count = blocks.iter().map(|block| block.out.len().min(block.classes.len())).min().unwrap_or(0);
@@ -552,7 +559,7 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         Self { lanes, lower, upper, stream: PaddedStream { bytes: coder.stream, before: 0, used: 0, tail } }
     }
 
-    /// Writes the state back to `coder`, from which this was made.
+    /// Writes the states back to `coder`, from which this value was made.
     #[inline(always)]
     fn finish(self, coder: &mut Coder<'_>) {
         self.lanes.store(self.lower, &mut coder.lower);
@@ -585,8 +592,8 @@ impl<'a, L: Lanes> VectorCoder<'a, L> {
         l.store_pairs(low, high, out);
     }
 
-    /// Refills all states to 256 or more. Takes bytes of `next` from `at` on, and returns the
-    /// number of bytes taken.
+    /// Refills all states to 256 or more. Takes bytes from `next`, starting at `at`, and returns
+    /// the number of bytes taken.
     #[inline(always)]
     fn refill(&mut self, next: &[u8; LOOKAHEAD], at: usize) -> usize {
         let l = self.lanes;

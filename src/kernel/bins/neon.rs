@@ -1,8 +1,9 @@
 //! NEON: a group is four vectors.
 //!
-//! Tables of 64 bytes are looked up in four registers. An index beyond the table returns 0, or
-//! keeps what another table returned, so a table of 256 bytes takes four look-ups. Elements of two
-//! bytes are widened from bytes, and each is shifted by its own count.
+//! A look-up uses a table of 64 bytes in four registers. For an index beyond the table, it returns
+//! 0 or leaves the result of an earlier look-up unchanged. A table of 256 bytes therefore takes
+//! four look-ups. Bytes are widened to elements of two bytes, and each element is shifted by its
+//! own count.
 
 use super::{GROUP, Lanes, MASK};
 use crate::kernel::dispatch::{Neon, intrinsics};
@@ -127,7 +128,7 @@ intrinsics! {
         let (states, reciprocals) = (vreinterpretq_u16_u8(states), vreinterpretq_u16_u8(reciprocals));
         let products = vmull_u16(vget_low_u16(states), vget_low_u16(reciprocals));
         let more_products = vmull_high_u16(states, reciprocals);
-        // may be one too small
+        // can be one too small
         let quotients = vshrn_high_n_u32::<16>(vshrn_n_u32::<16>(products), more_products);
         let remainders = vmlsq_u16(states, quotients, by);
         let is_less = vcgeq_u16(remainders, by);

@@ -1,10 +1,10 @@
 //! AVX-512 with VBMI and GFNI: 512 elements per step.
 //!
-//! A vector with one byte of each of 64 elements is eight matrices of 8 x 8 bits, one for each
-//! group. `gf2p8affineqb` multiplies such a matrix, its *matrix* operand, by the eight unit
-//! vectors, its *data* operand. The result is the columns of the matrix, which is its transpose.
-//! The matrix operand has its rows from last to first, so the preceding byte permutation reverses
-//! them.
+//! A vector that has one byte of each of 64 elements consists of eight matrices of 8 x 8 bits, one
+//! for each group. `gf2p8affineqb` multiplies each matrix in its *matrix* operand by the vectors in
+//! its *data* operand. If these are the eight unit vectors, the results are the columns of the
+//! matrix, so the instruction transposes it. It expects the rows of a matrix from last to first, so
+//! the byte permutation before it reverses the rows.
 
 use std::arch::x86_64::*;
 
@@ -73,7 +73,7 @@ fn unshuffle<const W: usize>(_: Avx512, width: Width, src: &[u8], dst: &mut [u8]
     copy_tail(W, src, dst);
 }
 
-/// Returns the 64 bytes with these eight bit planes.
+/// Returns the 64 bytes that have these eight bit planes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi,gfni")]
 pub(in crate::kernel) fn bytes_of_planes(planes: __m512i) -> __m512i {
@@ -81,7 +81,7 @@ pub(in crate::kernel) fn bytes_of_planes(planes: __m512i) -> __m512i {
     transpose_bits(_mm512_permutexvar_epi8(order, planes))
 }
 
-/// Returns the 64 elements with these bit planes, of 8 bytes each.
+/// Returns the 64 elements that have these bit planes. Each plane has 8 bytes.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi,gfni")]
 pub(in crate::kernel) fn elements_of_planes<const W: usize>(planes: &[[u8; 64]; W]) -> [__m512i; W] {
@@ -124,8 +124,8 @@ fn join_bytes<const W: usize>(mut vectors: [__m512i; W]) -> [__m512i; W] {
     vectors
 }
 
-/// Returns, for 512 bytes, the cache line of each of their eight planes. The bytes of each group
-/// are given in reverse order.
+/// Returns the cache line of each of the eight planes of 512 bytes. In `vectors`, the bytes of each
+/// group are in reverse order.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi,gfni")]
 fn to_planes(mut vectors: [__m512i; 8]) -> [__m512i; 8] {
@@ -163,7 +163,7 @@ fn transpose_bits(rows: __m512i) -> __m512i {
     _mm512_gf2p8affine_epi64_epi8::<0>(identity, rows)
 }
 
-/// Transposes a square of 2, 4 or 8 vectors, each divided into that many equal units.
+/// Transposes a square of 2, 4 or 8 vectors. Each vector is divided into as many equal units.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transpose_units(vectors: &mut [__m512i]) {
@@ -245,8 +245,8 @@ const fn join_order<const W: usize>() -> [u8; 64] {
 }
 
 /// The permutation that gathers the eight plane bytes of each group, in reverse order. If elements
-/// have two bytes, groups 0 to 3 go to the lower halves of the lanes and groups 4 to 7 to the
-/// upper.
+/// have two bytes, groups 0 to 3 go to the lower halves of the lanes, and groups 4 to 7 to the
+/// upper halves.
 const fn plane_order<const W: usize>() -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;

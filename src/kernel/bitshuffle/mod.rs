@@ -1,20 +1,20 @@
 //! The bit-shuffle: `n` elements of `w` bytes become `8 * w` bit planes (chapter 5.4 of the
 //! specification).
 //!
-//! Let `m = n / 8`, rounded down. Plane `p = 8 * byte + bit` is the `m` bytes from offset `p * m`
-//! on. Bit `t` of byte `i` of the plane is bit `p` of element `8 * i + t`. Elements are
+//! Let `m = n / 8`, rounded down. Plane `p = 8 * byte + bit` takes up the `m` bytes from offset
+//! `p * m` on. Bit `t` of byte `i` of the plane is bit `p` of element `8 * i + t`. Elements are
 //! little-endian, and bit 0 is the least significant. The last `n % 8` elements follow the planes
 //! unchanged, so the output is as long as the input.
 //!
-//! Eight elements that share one byte of every plane are a *group*. For each byte of its elements,
-//! a group is a matrix of 8 x 8 bits, which is transposed: in a word by the definition, across
-//! vectors by AVX2 and NEON, and by one instruction with AVX-512.
+//! A *group* is eight elements whose bits share one byte of every plane. For each `j`, bytes `j` of
+//! these eight elements form a matrix of 8 x 8 bits, which is transposed. The definition transposes
+//! it within a word, AVX2 and NEON across vectors, and AVX-512 with one instruction.
 //!
-//! AVX2 and NEON work in lanes of 16 bytes. A group is `8 * W` bytes there: `C` columns of `N`
-//! bytes, where `N` is 16, or 8 if `W` is 1. First, the bytes of its columns are transposed: vector
-//! `W * t + j` then has byte `j` of element `t`, for as many groups as the vector has bytes.
-//! Second, the bits of the eight vectors with the same `j` are transposed, which makes eight
-//! planes. The inverse takes the same two steps in reverse.
+//! AVX2 and NEON work in lanes of 16 bytes. They divide the `8 * W` bytes of a group into `C`
+//! columns of `N` bytes, where `N` is 16, or 8 if `W` is 1. First, they transpose the bytes of as
+//! many groups as a vector has bytes: vector `W * t + j` receives byte `j` of element `t` of each
+//! group. Second, they transpose the bits of the eight vectors with the same `j`, which gives eight
+//! planes. The inverse takes the same two steps in reverse order.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations, intrinsics};
 use super::{Width, Word, for_width, whole_elements};
@@ -48,9 +48,9 @@ pub type BitShuffle = Implementation<dyn Kernel>;
 impl BitShuffle {
     /// Splits the elements of `src` into bit planes in `dst`.
     ///
-    /// Both buffers must have the same length, a multiple of the width. Otherwise, only the whole
-    /// elements that fit in both are shuffled, and the rest of `dst` keeps its bytes (debug builds
-    /// assert).
+    /// Both buffers must have the same length, a multiple of the width. Debug builds assert this.
+    /// Release builds shuffle only the whole elements that fit in both buffers, and leave the other
+    /// bytes of `dst` unchanged.
     pub fn shuffle(&self, width: Width, src: &[u8], dst: &mut [u8]) {
         let (src, dst) = whole_elements(width, src, dst);
         self.kernel.shuffle(width, src, dst);
@@ -68,7 +68,8 @@ implementations!(Kernel);
 
 // ---- the definition in code
 
-// The other implementations call these for short buffers. Not inlined, so they are compiled once.
+// The other implementations call these methods for short buffers. They are not inlined, so they are
+// compiled only once.
 impl Kernel for Scalar {
     #[inline(never)]
     fn shuffle(&self, width: Width, src: &[u8], dst: &mut [u8]) {
@@ -81,8 +82,8 @@ impl Kernel for Scalar {
     }
 }
 
-/// Returns the number of groups in a buffer of `len` bytes, which is also the number of bytes of a
-/// plane.
+/// Returns the number of groups in a buffer of `len` bytes, which is also the size of a plane in
+/// bytes.
 const fn group_count(width_bytes: usize, len: usize) -> usize {
     len / (8 * width_bytes)
 }
@@ -138,7 +139,7 @@ fn transpose(rows: [u8; 8]) -> [u8; 8] {
 
 // ---- vectors of lanes
 
-/// Groups per step: one cache line of every plane.
+/// The number of groups per step, which take up one cache line of every plane.
 ///
 /// Planes that are a multiple of 4096 bytes apart compete for one set of the L1 cache. With whole
 /// lines, each line is fetched only once.
@@ -147,7 +148,7 @@ const STEP: usize = 64;
 /// The size of a lane in bytes.
 const LANE: usize = 16;
 
-/// Vectors of one or more lanes. Each method costs an instruction or two.
+/// Vectors of one or more lanes. Each method compiles to one or two instructions.
 trait Vectors: Copy {
     type Vector: Copy;
     fn zero(self) -> Self::Vector;
@@ -168,7 +169,7 @@ trait Vectors: Copy {
 /// The number of vectors in a cache line.
 const PARTS: usize = STEP / if cfg!(target_arch = "x86_64") { 32 } else { 16 };
 
-/// Returns the number of columns of a group of elements of `width` bytes.
+/// Returns the number of columns of a group whose elements have `width` bytes.
 const fn columns(width: usize) -> usize {
     width.div_ceil(LANE / 8)
 }
@@ -178,8 +179,8 @@ implement!([Avx2, Neon] Kernel {
     fn unshuffle(width: Width, src: &[u8], dst: &mut [u8]) => { for W in width => unshuffle::<_, PARTS, { columns(W::BYTES) }, { 8 * W::BYTES / columns(W::BYTES) }> }
 });
 
-/// Returns the first group of each step; the steps cover all of `groups >= STEP`. If `STEP` does
-/// not divide `groups`, the last step overlaps the one before it.
+/// Returns the first group of each step. The steps cover all `groups` groups, which must be at
+/// least `STEP`. If `STEP` does not divide `groups`, the last step overlaps the step before it.
 fn steps(groups: usize) -> impl Iterator<Item = usize> {
     (0..groups).step_by(STEP).map(move |first| first.min(groups - STEP))
 }
@@ -310,11 +311,11 @@ fn store_groups<V: Vectors, const C: usize, const N: usize>(v: V, groups: &mut [
     }
 }
 
-/// Zips the bytes of the first half of the vectors with the second half, lane by lane.
+/// Zips the bytes of the first half of the vectors with the bytes of the second half, lane by lane.
 ///
 /// Let the address of a byte be the number of its vector, followed by its index in the lane.
-/// Zipping rotates the bits of the address left by one. Four zips bring the 4 bits of the index to
-/// the top; one more for each bit of the vector number bring them back.
+/// Zipping rotates the bits of the address left by one. Four zips bring the four bits of the index
+/// to the top. One further zip for each bit of the vector number brings them back.
 #[inline(always)]
 fn zip_halves<V: Vectors, const N: usize>(v: V, vectors: [V::Vector; N]) -> [V::Vector; N] {
     let mut zipped = [v.zero(); N];

@@ -1,8 +1,8 @@
 //! AVX2: vectors of two lanes.
 //!
-//! Only shuffles of whole lanes cross lanes, so sums are first computed within each lane. No
-//! instruction shifts or multiplies bytes: they are computed as the halves of elements of 2 bytes,
-//! and masks remove what comes from the other half.
+//! Only shuffles of whole lanes move data between lanes, so sums are first computed within each
+//! lane. No instruction shifts or multiplies bytes. Bytes are therefore computed as the halves of
+//! elements of 2 bytes, and masks remove the bits that come from the other half.
 
 use super::vectors::{COLUMNS, Vectors};
 use crate::kernel::dispatch::{Avx2, intrinsics};
@@ -95,7 +95,7 @@ intrinsics! {
         }
 
         fn store_lanes(v: Avx2, vector: __m256i, bytes: &mut [u8], lane: usize) {
-            // the upper lane overwrites what follows the lower one
+            // the upper lane overwrites the bytes that follow the lower lane
             let [lower, upper] = [_mm256_castsi256_si128(vector), _mm256_extracti128_si256::<1>(vector)];
             for (start, part) in [(0, lower), (lane, upper)] {
                 if let Some(to) = bytes.get_mut(start..).and_then(<[u8]>::first_chunk_mut) {
@@ -118,7 +118,8 @@ intrinsics! {
 
         fn eighths<W: Word>(v: Avx2, x: __m256i, weight: u8) -> __m256i {
             match W::BYTES {
-                // `mulhrs` divides the product by 2^15: an element is the upper byte of a factor
+                // `mulhrs` divides the product by 2^15, so an element is placed in the upper byte
+                // of a factor
                 1 => {
                     let weight = _mm256_set1_epi16(i16::from(weight) << 4);
                     let low = _mm256_mulhrs_epi16(_mm256_slli_epi16::<8>(x), weight);

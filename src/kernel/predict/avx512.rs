@@ -1,9 +1,9 @@
-//! AVX-512 with VBMI and VBMI2: vectors of one lane, whose shuffles are masked.
+//! AVX-512 with VBMI and VBMI2: vectors of one lane, with masked shuffles.
 //!
 //! A step of a prefix sum is one shuffle: for each pair of units, it copies the last element of the
 //! first unit to all elements of the second, and a mask clears the first. Many samples end within
 //! their last tile, and a tile of AVX-512 takes longer than a tile of AVX2. AVX2 therefore handles
-//! tiles of at most half as many rows.
+//! a tile if at most half of its rows are needed.
 
 use super::vectors::{COLUMNS, Vectors};
 use super::{FilterBank, Kernel, Prediction, filters, rows};
@@ -34,8 +34,8 @@ fn undo_filter(token: Avx512, bank: &FilterBank, codes: &[u8], data: &mut [u8]) 
 /// The token, and masks that select the second unit of each pair, for units of 1, 2, 4, ... 32
 /// bytes.
 ///
-/// The masks are hidden from the compiler: it would turn shuffles with known masks into slower
-/// instructions.
+/// The masks are hidden from the compiler, because it would turn shuffles with known masks into
+/// slower instructions.
 #[derive(Clone, Copy)]
 struct Avx512Masks {
     token: Avx512,
@@ -105,7 +105,7 @@ intrinsics! {
             match W::BYTES {
                 1 => {
                     let (low, high) = (_mm512_srli_epi16::<1>(x), _mm512_slli_epi16::<7>(x));
-                    // each bit of the first operand selects a bit of the other two
+                    // each bit of the first operand selects a bit from one of the other two
                     _mm512_ternarylogic_epi64::<0xCA>(_mm512_set1_epi8(0x7F), low, high)
                 }
                 2 => _mm512_shrdi_epi16::<1>(x, x),
@@ -152,7 +152,8 @@ intrinsics! {
 
         fn eighths<W: Word>(v: Avx512Masks, x: __m512i, weight: u8) -> __m512i {
             match W::BYTES {
-                // `mulhrs` divides the product by 2^15: an element is the upper byte of a factor
+                // `mulhrs` divides the product by 2^15, so an element is placed in the upper byte
+                // of a factor
                 1 => {
                     let weight = _mm512_set1_epi16(i16::from(weight) << 4);
                     let low = _mm512_mulhrs_epi16(_mm512_slli_epi16::<8>(x), weight);
@@ -214,7 +215,7 @@ intrinsics! {
     }
 }
 
-/// A bit for each element of odd index.
+/// A mask of the elements with odd indices.
 const ODD: u32 = 0xAAAA_AAAA;
 
 intrinsics! {
@@ -225,9 +226,9 @@ intrinsics! {
     }
 }
 
-/// Returns the order that copies, for each pair of units of `UNIT` bytes, the last element of the
-/// first unit to all elements of the second. With 64 bytes, it copies the last element of the
-/// vector to all elements.
+/// Returns an order for shuffles. For each pair of units of `UNIT` bytes, it copies the last
+/// element of the first unit to all elements of the second. If `UNIT` is 64, it copies the last
+/// element of the vector to all elements.
 const fn spread<const UNIT: usize>(width: usize) -> [u8; 64] {
     let mut order = [0; 64];
     let mut k = 0;

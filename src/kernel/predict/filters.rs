@@ -1,21 +1,21 @@
 //! Linear prediction by filters (chapter 5.15 of the specification).
 //!
-//! A *row* here is the numbers between two restarts of the prediction. A number depends on up to 16
-//! numbers before it in its row, and on no other row. Undoing therefore works on a group of rows
-//! side by side, as *separable* does: a tile has as many rows as a vector has elements, and is
-//! transposed so that a vector has one number of each row.
+//! In this module, a *row* consists of the numbers between two restarts of the prediction. A number
+//! depends on up to 16 numbers before it in its row, and on no other row. A group of rows is
+//! therefore undone side by side, as in *separable*: a tile has as many rows as a vector has
+//! elements, and is transposed so that a vector has one number of each row.
 //!
-//! Each number takes up to 16 products. An instruction multiplies two numbers of 2 bytes by two
-//! coefficients and adds both products in 32 bits, so the last two numbers of each row are kept as
-//! *pairs*. A pair is multiplied again by other coefficients as it gets older: a ring of pairs
-//! replaces a shift of all numbers. Only the newest pair waits for the previous number, so its
-//! products are added last.
+//! Each number takes up to 16 products. One instruction multiplies two numbers of 2 bytes by two
+//! coefficients, and adds both products in 32 bits. Numbers are therefore kept in *pairs* of
+//! consecutive numbers of a row. As a pair gets older, it is multiplied by later coefficients. The
+//! pairs form a ring, so numbers do not have to be shifted. Only the newest pair must wait for the
+//! previous number, so its products are added last.
 
 use super::vectors::{COLUMNS, Vectors};
 use crate::kernel::Word;
 use crate::kernel::vectors::RowOffsets;
 
-/// The number of numbers per segment. A segment has one filter.
+/// The length of a segment, in numbers. Each segment has one filter.
 pub const SEGMENT: usize = 128;
 /// The maximum number of coefficients of a filter.
 pub const MAX_TAPS: usize = 16;
@@ -25,19 +25,19 @@ pub const MAX_FILTERS: usize = 16;
 /// Filters, and how they are applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FilterBank {
-    /// The coefficients of each filter, in 4096ths. The first applies to the most recent number.
-    /// Coefficients from `taps` on are 0.
+    /// The coefficients of each filter, in 4096ths. The first coefficient applies to the most
+    /// recent number. Coefficients from index `taps` on are 0.
     pub coefficients: [[i16; MAX_TAPS]; MAX_FILTERS],
     /// The number of coefficients per filter, at most [`MAX_TAPS`].
     pub taps: usize,
-    /// The number of segments after which prediction restarts. 0 counts as 1.
+    /// The number of segments after which the prediction restarts. 0 counts as 1.
     pub restart: u16,
-    /// The number that counts as 0.
+    /// The number that stands for 0.
     pub zero: u16,
 }
 
 impl FilterBank {
-    /// Returns the count of numbers after which prediction restarts.
+    /// Returns how many numbers there are between restarts of the prediction.
     pub fn restart_numbers(&self) -> usize {
         usize::from(self.restart.max(1)) * SEGMENT
     }
@@ -53,7 +53,7 @@ impl FilterBank {
 const SEGMENT_BYTES: usize = SEGMENT * u16::BYTES;
 /// The maximum number of rows in a group.
 const MAX_ROWS: usize = 32;
-/// Half a unit of the sums, for rounding.
+/// Half of the unit to which sums are rounded.
 const HALF: u32 = 1 << 11;
 
 // ---- numbers to residuals
@@ -119,8 +119,8 @@ fn undo_groups<T: Vectors, const TAPS: usize>(t: T, bank: &FilterBank, codes: &[
     }
 }
 
-/// The coefficients for a segment of each row, in pairs: first for the even rows, then for the odd
-/// rows.
+/// The coefficients for a segment of each row, in pairs. Each pair of vectors has the coefficients
+/// for the even rows, followed by the coefficients for the odd rows.
 type Factors<V, const TAPS: usize> = [[V; 2]; TAPS];
 
 /// A group of rows that are undone side by side. `TAPS` is 8 or 16.
@@ -129,9 +129,9 @@ struct RowGroup<'b, T: Vectors, const TAPS: usize> {
     bank: &'b FilterBank,
     zero: T::Vector,
     half: T::Vector,
-    /// The last number of each row, and the number before it.
+    /// The last number of each row, and the number before the last.
     last: [T::Vector; 2],
-    /// Earlier pairs, by the index of the number that followed, modulo `TAPS`.
+    /// Earlier pairs. Each is stored at the index of the number that followed it, modulo `TAPS`.
     pairs: [[T::Vector; 2]; TAPS],
 }
 
@@ -145,7 +145,8 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
         Self { t, bank, zero, half, last: [t.zero(); 2], pairs: [[t.zero(); 2]; TAPS] }
     }
 
-    /// Replaces the residuals of a group with the numbers. Only its last row may be short.
+    /// Replaces the residuals of a group with the numbers. Only the last row of the group can be
+    /// short.
     #[inline(always)]
     fn undo(&mut self, group: &mut [u8], stride: usize, codes: &[u8]) {
         let count = group.len().div_ceil(stride);
@@ -161,8 +162,8 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
         }
     }
 
-    /// Returns the coefficients for a segment of each row. Rows of a tile beyond the last use the
-    /// coefficients of the last.
+    /// Returns the coefficients for a segment of each row. If a tile has more rows than the group,
+    /// the extra rows use the coefficients of the last row.
     #[inline(always)]
     fn factors(&self, codes: &[u8], stride: usize, count: usize) -> Factors<T::Vector, TAPS> {
         let mut factors = [[[0; 64]; 2]; TAPS]; // each at least as long as a vector
@@ -203,7 +204,8 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
         for (i, number) in tile.iter_mut().enumerate() {
             let newest = t.pairs(self.last[0], self.last[1]);
             let mut sums = [self.half; 2];
-            // the products with the newest pair are added last: all others are known earlier
+            // the products with the newest pair are added last, because all other pairs are known
+            // earlier
             for pair in (1..TAPS / 2).rev() {
                 let pairs = &self.pairs[(first + i + TAPS - 2 * pair) % TAPS]; // in bounds
                 for ((sum, pair), factors) in sums.iter_mut().zip(pairs).zip(&factors[pair]) {
@@ -220,7 +222,7 @@ impl<'b, T: Vectors, const TAPS: usize> RowGroup<'b, T, TAPS> {
         t.store_rows(t.transpose(tile), bytes, rows);
     }
 
-    /// Replaces the residuals of a segment in a copy, because the last row ends within it.
+    /// Replaces the residuals of a segment in a copy, because the last row ends within the segment.
     #[inline(always)]
     fn copied_segment(&mut self, group: &mut [u8], stride: usize, column: usize, factors: &Factors<T::Vector, TAPS>) {
         let mut copy = [[0; SEGMENT_BYTES]; MAX_ROWS];

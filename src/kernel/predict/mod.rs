@@ -1,17 +1,17 @@
 //! Predictions and their residuals: the transforms *delta*, *lorenzo* and *separable* (chapter 5.6
 //! of the specification), and the option *filters* (chapter 5.15).
 //!
-//! Neighboring elements are alike, so encodings store what a prediction misses. A sample is read as
-//! rows of `stride` elements. *delta* predicts an element as the one above, and *lorenzo* as
-//! `left + above - above_left`. *separable* extrapolates down the column, then corrects by the
-//! error on the left. *filters* are linear predictions from up to 16 preceding numbers. The first
-//! row is predicted from the left, the first column from above, and the first element as 0.
-//! Arithmetic wraps around, so undoing is exact.
+//! Neighboring elements are similar, so encodings store only the difference between each element
+//! and its prediction. A sample is treated as rows of `stride` elements. *delta* predicts the
+//! element above, and *lorenzo* predicts `left + above - above_left`. *separable* extrapolates down
+//! the column, and then uses the error on the left as a correction. *filters* are linear
+//! predictions from up to 16 preceding numbers. The first row is predicted from the left, the first
+//! column from above, and the first element as 0. Arithmetic wraps around, so undoing is exact.
 //!
 //! Encoding is easy to vectorize: all elements are known, and no residual depends on another.
-//! Decoding is a recurrence: each element depends on the one before it, so the lanes of a vector
-//! would depend on each other. Let `r` be the residuals after their zigzag code is undone, and `d`
-//! the differences from the row above. Then *lorenzo* is undone by
+//! Decoding is a recurrence: each element depends on the element before it, so the lanes of a
+//! vector would depend on each other. Let `r` be the residuals after their zigzag code is undone,
+//! and `d` the differences from the row above. Then *lorenzo* is undone by
 //!
 //! ```text
 //! d[i] = d[i-1] + r[i]                                   along the row
@@ -26,19 +26,20 @@
 //! x[i] = x[i-stride] + step[i]
 //! ```
 //!
-//! [`eighths`](Word::eighths) is a weighted value, rounded. The first row of a sample has no row
-//! above: `x[i] = x[i-1] + r[i]`. The second row has no step above; it counts as 0.
+//! [`eighths`](Word::eighths) returns a weighted and rounded value. The first row of a sample has
+//! no row above it: `x[i] = x[i-1] + r[i]`. The second row has no step above it; this step counts
+//! as 0.
 //!
-//! The pass down a column is easy: a vector holds neighbors of one row, which do not depend on each
-//! other. Along the row there are two cases:
+//! The pass down the columns is easy: a vector holds neighbors in one row, which do not depend on
+//! each other. The pass along the rows has two cases:
 //!
-//! * **Only sums.** *delta* and *lorenzo* are prefix sums. [`rows`] computes the prefix sums of a
-//!   vector of `n` lanes in `log2(n)` steps; only the carry is passed from vector to vector. A
-//!   vector may hold several short rows, such as the channels of pixels.
+//! * **Only sums.** *delta* and *lorenzo* are undone by prefix sums. [`rows`] computes the prefix
+//!   sums of a vector of `n` lanes in `log2(n)` steps. Only the carry is passed from vector to
+//!   vector. A vector can hold several short rows, such as the channels of pixels.
 //! * **Products between the sums.** Rounding rules out prefix sums, but no row depends on another
-//!   in this pass. [`separable`] and [`filters`] therefore undo as many rows side by side as a
+//!   row in this pass. [`separable`] and [`filters`] therefore undo as many rows side by side as a
 //!   vector has elements: they transpose a tile of 8 columns, and each step advances all of its
-//!   rows. Elements of other widths than 2 bytes are decoded in scalar words, a few rows at a time.
+//!   rows. Elements that are not 2 bytes wide are decoded in scalar words, a few rows at a time.
 //!
 //! All loops are built from the operations of [`vectors`], which each instruction set implements.
 //! `impl Kernel for Scalar` below is the definition in code.
@@ -64,26 +65,26 @@ use super::{Width, Word, for_width, whole_elements};
 pub struct Prediction {
     /// The prediction of elements that have a row above.
     pub predictor: Predictor,
-    /// Elements per sample. 0 counts as 1.
+    /// The number of elements per sample. 0 counts as 1.
     pub restart: u32,
-    /// Elements per row. 0 counts as 1.
+    /// The number of elements per row. 0 counts as 1.
     pub stride: u32,
 }
 
-/// A prediction from the row above and the element on the left.
+/// A method to predict an element from the rows above it and from the elements on its left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Predictor {
     /// The element above.
     Delta,
     /// The 2-D Lorenzo predictor (Ibarria et al., 2003): `left + above - above_left`.
     Lorenzo,
-    /// A prediction down the column, followed by a prediction of its error along the row.
+    /// A prediction down the column, followed by a prediction of its errors along the row.
     Separable(Weights),
 }
 
-/// The weights of a separable prediction, in eighths, 0 to 8. An element is first predicted as the
-/// one above, plus `above` eighths of the step down to that one. The error of this prediction is
-/// then predicted as `left` eighths of the error on the left.
+/// The weights of a separable prediction, in eighths, from 0 to 8. The first prediction of an
+/// element is the element above it, plus `above` eighths of the last step down to that element. The
+/// error of this prediction is then predicted as `left` eighths of the error on the left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Weights {
     /// The weight of the error on the left.
@@ -105,14 +106,14 @@ pub trait Kernel: Sync {
     fn undo_filter(&self, bank: &FilterBank, codes: &[u8], data: &mut [u8]);
 }
 
-/// One implementation of predictions.
+/// One implementation of the kernels for predictions.
 pub type Predict = Implementation<dyn Kernel>;
 
 impl Predict {
     /// Sets `out` to the zigzag-coded residuals of `elements`.
     ///
-    /// Both buffers must have the same length, a multiple of the width. Otherwise, only the whole
-    /// elements that fit in both are coded (debug builds assert).
+    /// Both buffers must have the same length, a multiple of the width. Debug builds assert this.
+    /// Release builds code only the whole elements that fit in both.
     pub fn residuals(&self, prediction: &Prediction, width: Width, elements: &[u8], out: &mut [u8]) {
         let (elements, out) = whole_elements(width, elements, out);
         self.kernel.residuals(prediction, width, elements, out);
@@ -130,12 +131,12 @@ impl Predict {
         }
     }
 
-    /// Sets `out` to the zigzag-coded residuals of `numbers`, which have 2 bytes and are predicted
-    /// by filters. `codes` has the filter of each segment, modulo [`MAX_FILTERS`]; segments beyond
-    /// its end have filter 0.
+    /// Sets `out` to the zigzag-coded residuals of `numbers`, which have 2 bytes each and are
+    /// predicted by filters. `codes` has the filter of each segment, modulo [`MAX_FILTERS`].
+    /// Segments beyond the end of `codes` have filter 0.
     ///
-    /// Both buffers must have the same even length. Otherwise, only the whole numbers that fit in
-    /// both are coded (debug builds assert).
+    /// Both buffers must have the same even length. Debug builds assert this. Release builds code
+    /// only the whole numbers that fit in both.
     pub fn filter(&self, bank: &FilterBank, codes: &[u8], numbers: &[u8], out: &mut [u8]) {
         let (numbers, out) = whole_elements(Width::W2, numbers, out);
         self.kernel.filter(bank, codes, numbers, out);

@@ -1,8 +1,8 @@
 //! NEON: vectors of one lane.
 //!
-//! Shifts that insert (`sli`, `sri`) rotate elements, and pair the elements of two vectors.
-//! Products are twice as wide as their factors, and narrowing shifts round them, so eighths of any
-//! width are a product and a shift.
+//! Shifts that insert bits (`sli`, `sri`) rotate elements, and pair the elements of two vectors.
+//! Products are twice as wide as their factors, and narrowing shifts round them. Eighths of any
+//! width therefore take one product and one shift.
 
 use super::vectors::{COLUMNS, Vectors};
 use crate::kernel::dispatch::{Neon, intrinsics};
@@ -52,7 +52,7 @@ intrinsics! {
             }
         }
 
-        /// Shifts right by one, and inserts the lowest bit at the top.
+        /// Shifts right by one bit, and inserts the lowest bit at the top.
         fn rotate_right<W: Word>(v: Neon, x: uint8x16_t) -> uint8x16_t {
             match W::BYTES {
                 1 => vsliq_n_u8::<7>(vshrq_n_u8::<1>(x), x),

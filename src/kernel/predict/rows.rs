@@ -1,21 +1,22 @@
-//! Predictions undone row by row: *delta*, *lorenzo*, and others whose rows are short.
+//! Undoes predictions row by row: *delta*, *lorenzo*, and *separable* if rows are short and the
+//! step above has no weight.
 //!
-//! Let `d[i] = x[i] - x[i-stride]` be the difference from the row above. *delta* stores `d` itself,
-//! and *lorenzo* its differences, so `d` is a sum of residuals from the start of the row:
-//! `d[i] = d[i-1] + r[i]`. The first row of a sample is such a sum, and so is a whole sample whose
-//! elements are each predicted from the one before.
+//! Let `d[i] = x[i] - x[i-stride]` be the difference from the row above. *delta* stores `d` itself.
+//! *lorenzo* stores the differences between neighbors in `d`, so `d` is a sum of residuals from the
+//! start of the row: `d[i] = d[i-1] + r[i]`. The first row of a sample is such a sum too. So is a
+//! whole sample if each of its elements is predicted from the previous one.
 //!
 //! The sums within a vector take as many steps as the index of an element has bits: for each pair
 //! of adjacent units of `2^k` elements, step `k` adds the last element of the first unit to all
 //! elements of the second. The sum of all previous vectors is added afterwards, so only one
 //! addition waits for the previous vector.
 //!
-//! There is one loop for each kind of rows:
+//! The loop depends on the length of the rows:
 //!
 //! * *wide*: rows longer than a vector. The row above is loaded.
 //! * *narrow*: a vector holds one row. The row above stays in a register.
-//! * *packed*: a vector holds several rows, see [`PackedRows`]. It sums along the rows and down the
-//!   columns.
+//! * *packed*: a vector holds several rows, see [`PackedRows`]. The loop sums along the rows and
+//!   down the columns.
 
 use super::separable::{self, FULL_WEIGHT};
 use super::vectors::{Vectors, ZERO};
@@ -31,7 +32,7 @@ implement!([Avx2, Neon] Kernel {
     fn undo_filter(bank: &FilterBank, codes: &[u8], data: &mut [u8]) => { filters::undo }
 });
 
-/// The extents of samples and rows, limited to the data.
+/// The extents of samples and rows, limited to the length of the data.
 #[derive(Clone, Copy)]
 struct Strides {
     /// The number of elements in a sample, 1 to `count`.
@@ -42,7 +43,7 @@ struct Strides {
 }
 
 impl Strides {
-    /// Returns the strides in `count` elements, or `None` if there are no elements.
+    /// Returns the strides for `count` elements, or `None` if there are no elements.
     #[inline(always)]
     fn new(prediction: &Prediction, count: usize) -> Option<Self> {
         // exact: no target of this crate has a smaller usize
@@ -90,8 +91,8 @@ fn all_residuals<W: Word>(prediction: &Prediction, elements: &[u8], out: &mut [u
     }
 }
 
-/// Codes the elements in `range`. All are predicted from the same neighbors: left (`LEFT`), above
-/// (`ABOVE`), or left, above and above left.
+/// Codes the elements in `range`. All are predicted from the same neighbors: from the left
+/// (`LEFT`), from above (`ABOVE`), or, if both are set, from the left, above and above left.
 #[inline(always)]
 fn code_range<W: Word, const LEFT: bool, const ABOVE: bool>(
     elements: &[u8],
@@ -132,8 +133,8 @@ fn code_element<W: Word, const LEFT: bool, const ABOVE: bool>(
     residual::<W>([W::get(elements, i), left, above, above_left]).set(out, i);
 }
 
-/// Returns the zigzag-coded residual of an element, given with its left, above and above-left
-/// neighbors. A neighbor that the prediction does not use is 0.
+/// Returns the zigzag-coded residual of an element, given the element and its left, above and
+/// above-left neighbors. A neighbor that the prediction does not use is 0.
 #[inline(always)]
 fn residual<W: Word>([this, left, above, above_left]: [W; 4]) -> W {
     this.minus(left.plus(above).minus(above_left)).zigzag()
@@ -150,8 +151,9 @@ pub(super) fn undo<V: Vectors>(v: V, prediction: &Prediction, width: Width, data
 /// The minimum size of a sample, in bytes, for which setting up [`PackedRows`] is worthwhile.
 const MIN_PACKED_BYTES: usize = 256;
 
-/// Undoes the start of a slice that extends to the end of the data. Loading a whole vector is
-/// faster than loading part of one, so loads may reach into bytes that are not undone yet.
+/// Undoes predictions. Methods take a slice that extends to the end of the data, and undo only its
+/// start. Loading a whole vector is faster than loading part of one, so loads can reach into bytes
+/// that are not yet undone.
 struct Undo<V>(V);
 
 impl<V: Vectors> Undo<V> {
@@ -188,7 +190,7 @@ impl<V: Vectors> Undo<V> {
         true
     }
 
-    /// Undoes delta and lorenzo.
+    /// Undoes *delta* and *lorenzo*.
     #[inline(always)]
     fn all<W: Word>(&self, prediction: &Prediction, data: &mut [u8]) {
         let Some(Strides { restart, stride }) = Strides::new(prediction, data.len() / W::BYTES) else { return };
@@ -256,8 +258,8 @@ impl<V: Vectors> Undo<V> {
         rest
     }
 
-    /// Undoes a row of `len` bytes without a row above. If `SUM` is set, each element but the first
-    /// is predicted from the one before; otherwise the residuals are the elements.
+    /// Undoes a row of `len` bytes that has no row above it. If `SUM` is set, each element except
+    /// the first is predicted from the previous one. Otherwise, the residuals are the elements.
     #[inline(always)]
     fn first_row<W: Word, const SUM: bool>(&self, data: &mut [u8], len: usize) {
         let v = self.0;
@@ -309,14 +311,15 @@ impl<V: Vectors> Undo<V> {
 
 // ---- residuals to elements, several rows in a vector
 //
-// Rows that are much shorter than a vector, such as the channels of a pixel. An element is the sum
-// of the differences in its column, down to its row, and a difference is a sum of residuals along
-// its row. Both are prefix sums: of elements a row apart, and of neighbors. *separable* without a
-// weight for the step above differs only along the row: a difference is a residual plus a weighted
-// difference on its left.
+// These rows are much shorter than a vector. An example is the channels of a pixel. An element is
+// the sum of the differences in its column, from the first row to its own. A difference is the sum
+// of the residuals in its row, from the first to its own. Both sums are prefix sums: one of
+// elements that are a row apart, the other of neighbors. *separable* without a weight for the step
+// above differs only along the row: a difference is a residual plus the weighted difference on its
+// left.
 
-/// The maximum number of steps of a prefix sum: a lane has at most 64 elements, and at least two
-/// rows or two elements of a row.
+/// The maximum number of steps of a prefix sum. A lane of 64 bytes has at least two rows, and a row
+/// has at least two elements, so a sum has at most 32 terms.
 const MAX_STEPS: usize = 5;
 
 /// Undoes rows of `row` bytes, several in each vector.
@@ -345,8 +348,8 @@ impl<V: Vectors> PackedRows<V> {
         row > 0 && V::LANE / row * (V::BYTES / V::LANE) > 1
     }
 
-    /// Prepares to undo rows of `row` bytes, for which [`fit`](Self::fit) is true. `left` is the
-    /// weight of the error on the left.
+    /// Prepares to undo rows of `row` bytes, for which [`fit`](Self::fit) must be true. `left` is
+    /// the weight of the error on the left.
     #[inline(always)]
     fn new<W: Word>(v: V, row: usize, left: u8) -> Self {
         let row = row.clamp(W::BYTES, V::LANE); // no change, because the row fits
@@ -375,7 +378,7 @@ impl<V: Vectors> PackedRows<V> {
         packed
     }
 
-    /// Undoes the rows in the first `len` bytes of `data`, which follow the row `above`.
+    /// Undoes the rows in the first `len` bytes of `data`. The row before them is `above`.
     #[inline(always)]
     fn undo<W: Word>(&self, above: &[u8], data: &mut [u8], len: usize) {
         let v = self.v;
@@ -457,7 +460,7 @@ fn steps(count: usize) -> usize {
     count.next_power_of_two().trailing_zeros() as usize // exact: at most 64
 }
 
-/// Returns the offset in its row of each byte of the lanes.
+/// Returns, for each byte of the lanes, its offset in its row.
 #[inline(always)]
 fn columns<V: Vectors>(row: usize) -> [u8; 64] {
     let mut columns = [0; 64];
@@ -470,7 +473,7 @@ fn columns<V: Vectors>(row: usize) -> [u8; 64] {
 }
 
 /// Returns the order that moves byte `from(k, column)` to byte `k` of each lane. `column` is the
-/// offset of `k` in its row.
+/// offset of byte `k` in its row.
 #[inline(always)]
 fn order<V: Vectors>(v: V, columns: &[u8; 64], from: impl Fn(u8, u8) -> u8) -> V::Vector {
     let mut order = [0; 64]; // at least as long as a vector

@@ -1,7 +1,8 @@
-//! The transform *separable*: a prediction down the columns, then of its error along the rows.
+//! The transform *separable*: a prediction down the columns, followed by a prediction of its errors
+//! along the rows.
 //!
-//! It is undone in two passes, both in place: the first turns residuals into errors, the second
-//! errors into elements.
+//! It is undone in two passes, both in place: the first turns residuals into errors, and the second
+//! turns errors into elements.
 //!
 //! ```text
 //! e[i] = r[i] + eighths(e[i-1], left)                    along the row
@@ -9,15 +10,15 @@
 //! x[i] = x[i-stride] + step[i]
 //! ```
 //!
-//! Down a column, a vector holds neighbors of one row, and the steps of the row above stay in
-//! registers. Along a row, each error depends on the one on its left, but on no other row. Several
-//! rows are therefore undone side by side, so the processor need not wait for one error before it
-//! computes the next.
+//! Down the columns, a vector holds neighbors in one row, and the steps of the row above stay in
+//! registers. Along a row, each error depends on the error on its left, but on no other row.
+//! Several rows are therefore undone side by side, so that the processor need not wait for one
+//! error before it computes the next.
 //!
-//! If elements have 2 bytes, [`TiledUndo`] does so in vectors. A tile has 8 columns and as many
-//! rows as a vector has elements. It is transposed, so that a vector holds one column: one step
-//! undoes an error of each row. Then it is transposed back. Other widths, narrow rows and single
-//! rows are undone in words, [`ROWS`] rows side by side.
+//! If elements have 2 bytes, [`TiledUndo`] does this in vectors. A tile has 8 columns and as many
+//! rows as a vector has elements. It is transposed, so that a vector holds one column, and one step
+//! undoes an error of each row. Then it is transposed back. Elements of other widths, narrow rows
+//! and single rows are undone in words, [`ROWS`] rows side by side.
 
 use super::vectors::{COLUMNS, Vectors};
 use super::{Prediction, Weights};
@@ -47,7 +48,7 @@ pub(super) fn residuals<W: Word>(prediction: &Prediction, weights: Weights, elem
         let mut above = None;
         for (row, out) in sample.chunks(stride).zip(out.chunks_mut(stride)) {
             row_residuals::<W>(weights, row, above, out);
-            // the second row has no step above, so both rows are the same
+            // the second row has no step above it: with the same row twice, the step is 0
             above = Some([row, above.map_or(row, |[above, _]| above)]);
         }
     }
@@ -85,7 +86,7 @@ fn step_errors<W: Word>(rows: [&[u8]; 3], weight: u8, errors: &mut [W]) {
     }
 }
 
-/// Codes errors. The first of `errors` is the left neighbor of the first one coded.
+/// Codes all of `errors` except the first, which is the left neighbor of the second.
 #[inline(always)]
 fn code<W: Word>(errors: &[W; ROW_SEGMENT + 1], left: u8, out: &mut [u8]) {
     let [_, these @ ..] = errors;
@@ -107,7 +108,8 @@ pub(super) fn undo<W: Word, T: Vectors>(t: T, prediction: &Prediction, weights: 
     let (restart, stride) = extents::<W>(prediction);
     let tiled = TiledUndo::new(t, stride, weights);
     for sample in data.chunks_mut(restart) {
-        // a tile of few columns or of one row is slower than undoing its elements one by one
+        // undoing a tile of few columns or of one row is slower than undoing its elements one by
+        // one
         if W::BYTES == 2 && stride >= WIDTH && sample.len() > stride {
             tiled.sample(sample);
         } else {
@@ -170,17 +172,17 @@ const WIDTH: usize = COLUMNS * u16::BYTES;
 /// The weight 1, in eighths: used along the first row of a sample.
 pub(super) const FULL_WEIGHT: u8 = 8;
 
-/// A weight for each element of a vector. One of the two fields is 0.
+/// A weight for each element of a vector. For each element, at least one of the two fields is 0.
 #[derive(Clone, Copy)]
 struct Weight<V> {
     /// The weight as a fraction of 2^15.
     part: V,
-    /// All ones if the weight is 1, which is not such a fraction.
+    /// All ones if the weight is 1, which does not fit in `part`.
     whole: V,
 }
 
 impl<V: Copy> Weight<V> {
-    /// Makes weights from eighths: one for the first element, and one for all others.
+    /// Makes weights, given in eighths: one for the first element, and one for all others.
     #[inline(always)]
     fn new<T: Vectors<Vector = V>>(t: T, first: u8, others: u8) -> Self {
         let [mut part, mut whole] = [[0; 64]; 2]; // at least as long as a vector
@@ -196,7 +198,7 @@ impl<V: Copy> Weight<V> {
     /// Returns `sum` plus the weighted `x`. See [`Word::eighths`].
     #[inline(always)]
     fn add<T: Vectors<Vector = V>>(&self, t: T, sum: V, x: V) -> V {
-        // the product takes longest: it is added last
+        // the product takes longest, so it is added last
         let sum = t.plus::<u16>(sum, t.and(x, self.whole));
         t.plus::<u16>(sum, t.multiply(x, self.part))
     }
@@ -205,11 +207,11 @@ impl<V: Copy> Weight<V> {
 /// Undoes the prediction along rows, in tiles.
 struct RowUndo<T: Vectors> {
     t: T,
-    /// Bytes of a row.
+    /// The size of a row in bytes.
     stride: usize,
     /// The weights of the errors on the left in the first tile of a sample, by row.
     first: Weight<T::Vector>,
-    /// The same in other tiles.
+    /// The same for other tiles.
     left: Weight<T::Vector>,
 }
 
@@ -228,7 +230,7 @@ impl<T: Vectors> RowUndo<T> {
     fn group(&self, rows: &mut [u8], is_first: bool) {
         let left = if is_first { &self.first } else { &self.left };
         let (stride, count) = (self.stride, rows.len().div_ceil(self.stride));
-        let shortest = rows.len() - (count - 1) * stride; // of the last row, where a sample may end
+        let shortest = rows.len() - (count - 1) * stride; // the length of the last row, where a sample can end
         let in_rows = RowOffsets::new(stride, count);
         let width = stride.min(rows.len());
         let mut errors = self.t.zero();
@@ -262,8 +264,9 @@ impl<T: Vectors> RowUndo<T> {
         errors
     }
 
-    /// Like [`tile`](Self::tile), for the last tile of rows that do not end with a whole tile. It
-    /// begins with the last `done` bytes of the previous tile, which are errors already.
+    /// Like [`tile`](Self::tile), for the last tile of rows whose width is not a multiple of the
+    /// width of a tile. The tile begins with the last `done` bytes of the previous tile, which are
+    /// already errors.
     #[inline(always)]
     fn last_tile(&self, bytes: &mut [u8], rows: &RowOffsets, left: &Weight<T::Vector>, done: usize) {
         let t = self.t;
@@ -304,10 +307,10 @@ impl<T: Vectors> RowUndo<T> {
 /// Undoes samples whose rows have at least [`WIDTH`] bytes.
 struct TiledUndo<T: Vectors> {
     t: T,
-    /// Bytes of a row.
+    /// The size of a row in bytes.
     stride: usize,
     along: RowUndo<T>,
-    /// The same in tiles of fewer rows.
+    /// The same for tiles of fewer rows.
     along_narrow: RowUndo<T::Narrower>,
     /// The weight of the step above.
     above: Weight<T::Vector>,
@@ -324,7 +327,7 @@ impl<T: Vectors> TiledUndo<T> {
     /// Undoes a sample of at least two rows.
     #[inline(always)]
     fn sample(&self, sample: &mut [u8]) {
-        // the size of a tile's rows in bytes
+        // the size in bytes of as many rows as a tile has
         let [group, narrow_group] = [T::BYTES, T::Narrower::BYTES].map(|bytes| self.stride.saturating_mul(bytes / 2));
         let (mut above, mut rest) = (&mut [][..], sample);
         while !rest.is_empty() {
@@ -340,8 +343,8 @@ impl<T: Vectors> TiledUndo<T> {
         }
     }
 
-    /// Replaces the errors of a group of rows with the elements. `above` is empty at the start of a
-    /// sample, and otherwise ends with at least two rows.
+    /// Replaces the errors of a group of rows with the elements. At the start of a sample, `above`
+    /// is empty. Otherwise, it ends with at least two whole rows.
     #[inline(always)]
     fn down_all(&self, above: &[u8], rows: &mut [u8]) {
         let width = self.stride.min(rows.len());
@@ -379,7 +382,7 @@ impl<T: Vectors> TiledUndo<T> {
                 let (row, _) = rest.split_at_mut(N * T::BYTES); // in bounds: `rest` is long enough
                 self.step(row, N * T::BYTES, &mut elements, &mut steps); // all lengths are constant
             }
-            // the first row is not a step down from anything
+            // the first row has no row above it, so it is not a step
             if replace(&mut is_first, false) {
                 steps = [t.zero(); N];
             }
@@ -388,7 +391,7 @@ impl<T: Vectors> TiledUndo<T> {
     }
 
     /// Replaces the errors in `N` vectors of a row, at most `width` bytes, with the elements.
-    /// `errors` may extend beyond the row, because loading a whole vector is faster than loading
+    /// `errors` can extend beyond the row, because loading a whole vector is faster than loading
     /// part of one. `elements` and `steps` belong to the row above, and become the elements and
     /// steps of this row.
     #[inline(always)]

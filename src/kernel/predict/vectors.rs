@@ -1,8 +1,8 @@
-//! The vector operations that the loops of predictions are made of.
+//! The vector operations from which the loops of predictions are built.
 //!
-//! Sums work on elements of any [`Word`], tiles and products on elements of 2 bytes. A vector has
-//! one or two lanes of 16 bytes, and shuffles stay in their lane. AVX-512, whose shuffles cross
-//! lanes, has one lane of 64 bytes and its own sums.
+//! Sums work on elements of any [`Word`]. Tiles and products work on elements of 2 bytes. A vector
+//! has one or two lanes of 16 bytes, and shuffles stay within their lane. Shuffles of AVX-512 cross
+//! these lanes, so its vectors count as one lane of 64 bytes. It also has its own sums.
 
 use crate::kernel::Word;
 use crate::kernel::vectors::RowOffsets;
@@ -13,29 +13,31 @@ pub(super) const COLUMNS: usize = 8;
 /// The index for which [`Vectors::shuffle`] returns 0.
 pub(super) const ZERO: u8 = 0x80;
 
-/// Vectors of elements. Each method costs a few instructions; `sums` takes a shuffle for each bit
+/// Vectors of elements. Each method takes a few instructions. `sums` takes a shuffle for each bit
 /// of an element's index.
 pub(super) trait Vectors: Copy {
     type Vector: Copy;
-    /// Tiles of fewer rows, for the last rows of a sample. `Self` if there are none.
+    /// The token for tiles of fewer rows, which the last rows of a sample need; `Self` if there is
+    /// none.
     type Narrower: Vectors;
     /// The size of a vector in bytes.
     const BYTES: usize;
     /// The size of a lane in bytes: 16, or the whole vector.
     const LANE: usize;
     fn zero(self) -> Self::Vector;
-    /// Loads the first vector of `bytes`. If `bytes` is shorter, the rest is unspecified.
+    /// Loads a vector from the start of `bytes`. If `bytes` is shorter than a vector, the other
+    /// bytes of the vector are unspecified.
     fn load(self, bytes: &[u8]) -> Self::Vector;
-    /// Sets `bytes`, at most a vector, to the first bytes of `vector`.
+    /// Sets `bytes`, which is at most as long as a vector, to the first bytes of `vector`.
     fn store(self, vector: Self::Vector, bytes: &mut [u8]);
     /// Adds the elements of two vectors.
     fn plus<W: Word>(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
     /// See [`Word::rotate_right`].
     fn rotate_right<W: Word>(self, vector: Self::Vector) -> Self::Vector;
-    /// Inverts all bits but the top one of elements whose top bit is set.
+    /// Inverts all other bits of each element whose top bit is set.
     fn invert_negative<W: Word>(self, vector: Self::Vector) -> Self::Vector;
 
-    /// Returns the prefix sums: adds to each element all elements before it in the vector.
+    /// Returns the prefix sums: adds all previous elements of the vector to each element.
     #[inline(always)]
     fn sums<W: Word>(self, mut sums: Self::Vector) -> Self::Vector {
         if W::BYTES <= 1 {
@@ -69,8 +71,8 @@ pub(super) trait Vectors: Copy {
 
     /// See [`Word::unzigzag`].
     ///
-    /// If the lowest bit is set, all others are inverted. The rotation moves the lowest bit to the
-    /// top.
+    /// If the lowest bit is set, all other bits are inverted. The rotation moves the lowest bit to
+    /// the top.
     #[inline(always)]
     fn unzigzag<W: Word>(self, vector: Self::Vector) -> Self::Vector {
         self.invert_negative::<W>(self.rotate_right::<W>(vector))
@@ -78,15 +80,15 @@ pub(super) trait Vectors: Copy {
 
     // ---- lanes, whose bytes can be shuffled in any order; the defaults are for a single lane
 
-    /// Loads lanes that begin `lane` bytes apart, at most [`LANE`](Self::LANE). If `bytes` ends
-    /// within them, the rest is unspecified.
+    /// Loads lanes that begin `lane` bytes apart, at most [`LANE`](Self::LANE). If `bytes` is too
+    /// short, the other bytes of the vector are unspecified.
     #[inline(always)]
     fn load_lanes(self, bytes: &[u8], _lane: usize) -> Self::Vector {
         self.load(bytes)
     }
 
-    /// Stores lanes where [`load_lanes`](Self::load_lanes) loads them, in order. A lane beyond the
-    /// end of `bytes` is not stored.
+    /// Stores lanes in order, where [`load_lanes`](Self::load_lanes) loads them. A lane that ends
+    /// beyond the end of `bytes` is not stored.
     #[inline(always)]
     fn store_lanes(self, vector: Self::Vector, bytes: &mut [u8], _lane: usize) {
         if bytes.len() >= Self::BYTES {
@@ -94,10 +96,11 @@ pub(super) trait Vectors: Copy {
         }
     }
 
-    /// Returns the bytes of each lane in a given order. Index [`ZERO`] returns 0.
+    /// Returns the bytes of each lane in the given order. For the index [`ZERO`], returns 0.
     fn shuffle(self, vector: Self::Vector, order: Self::Vector) -> Self::Vector;
 
-    /// Moves each of at most two lanes to the next, and zeros to the first.
+    /// Moves each lane to the position of the next lane, and zeros to the first position. There are
+    /// at most two lanes.
     #[inline(always)]
     fn lane_before(self, _vector: Self::Vector) -> Self::Vector {
         self.zero()
@@ -120,12 +123,12 @@ pub(super) trait Vectors: Copy {
 
     /// Returns the token for tiles of fewer rows.
     fn narrower(self) -> Self::Narrower;
-    /// Loads a tile by rows. Returns zeros if `bytes` does not contain all of them.
+    /// Loads a tile by rows. Returns zeros if `bytes` does not contain all rows.
     fn load_rows(self, bytes: &[u8], rows: &RowOffsets) -> [Self::Vector; COLUMNS];
-    /// Stores a tile by rows. Does nothing if `bytes` does not contain all of them.
+    /// Stores a tile by rows. Does nothing if `bytes` does not contain all rows.
     fn store_rows(self, tile: [Self::Vector; COLUMNS], bytes: &mut [u8], rows: &RowOffsets);
-    /// Interleaves the elements of two vectors in each 16 bytes: first those in the lower 8 bytes,
-    /// then those in the upper.
+    /// Interleaves the elements of two vectors within each 16 bytes: first the elements in the
+    /// lower 8 bytes, then the elements in the upper 8 bytes.
     fn interleave(self, a: Self::Vector, b: Self::Vector) -> [Self::Vector; 2];
     /// Subtracts `b` from `a`, element by element.
     fn minus(self, a: Self::Vector, b: Self::Vector) -> Self::Vector;
@@ -137,9 +140,10 @@ pub(super) trait Vectors: Copy {
 
     /// Changes a tile from rows to columns, or back.
     ///
-    /// Each round interleaves vectors that are 4 apart. The top bit of the number of an element's
-    /// vector becomes the lowest bit of its index in 16 bytes, and the top bit of that index the
-    /// lowest bit of the number. Three rounds swap the two.
+    /// Each round interleaves vectors that are 4 apart. The position of an element is the number of
+    /// its vector (3 bits) and its index within 16 bytes (3 bits). A round moves the top bit of the
+    /// vector number to the bottom of the index, and the top bit of the index to the bottom of the
+    /// vector number. Three rounds swap the two.
     #[inline(always)]
     fn transpose(self, mut tile: [Self::Vector; COLUMNS]) -> [Self::Vector; COLUMNS] {
         for _ in 0..3 {
@@ -153,17 +157,18 @@ pub(super) trait Vectors: Copy {
 
     // ---- products of 2-byte elements, summed in 4 bytes, separately for even and odd indices
 
-    /// Pairs the elements of two vectors: first the elements of even index, then the elements of
-    /// odd index. The lower 2 bytes of a pair come from `last`.
+    /// Pairs the elements of two vectors: first the elements with even indices, then the elements
+    /// with odd indices. The lower 2 bytes of a pair come from `last`.
     fn pairs(self, last: Self::Vector, before: Self::Vector) -> [Self::Vector; 2];
     /// Multiplies pairs of signed integers by pairs of factors, and adds both products to the sums.
     fn add_products(self, sums: Self::Vector, pairs: Self::Vector, factors: Self::Vector) -> Self::Vector;
-    /// Returns bits 12 to 27 of the sums, given for elements of even index and of odd index.
+    /// Returns bits 12 to 27 of the sums. The first vector has the sums of elements with even
+    /// indices, the second the sums of elements with odd indices.
     fn join_sums(self, sums: [Self::Vector; 2]) -> Self::Vector;
 }
 
-/// Returns the order that copies, for each pair of units of `unit` bytes in lanes of 16 bytes, the
-/// last element of the first unit to all elements of the second.
+/// Returns an order for shuffles within lanes of 16 bytes. For each pair of units of `unit` bytes,
+/// it copies the last element of the first unit to all elements of the second.
 const fn spread(unit: usize, width: usize) -> [u8; 64] {
     let mut order = [ZERO; 64];
     let mut k = 0;

@@ -1,8 +1,8 @@
 //! Bins: decoding, encoding, and the costs of groups in classes.
 //!
-//! A [`Model`] has random bins and frequencies. Each kernel decodes what an encoder writes with it.
-//! For any other bytes, all kernels return the same, and none reads or writes outside of its
-//! buffers.
+//! A [`Model`] has random bins and frequencies. Each kernel must decode the blocks that an encoder
+//! writes with this model. For any other bytes, all kernels must return the same result, and no
+//! kernel may read or write outside of its buffers.
 
 use super::{Guarded, Misaligned, Random, counts, offsets};
 use crate::kernel::bins::{
@@ -11,13 +11,13 @@ use crate::kernel::bins::{
     encode::{self, BinEncoder, BinEncoding, Coder, EncoderModel, MAX_BYTES_PER_ELEMENT, SLACK},
 };
 
-/// Bins and frequencies, and everything else that encoding needs.
+/// Random bins and frequencies, and everything else that encoding needs.
 pub(super) struct Model {
     pub tables: BinModel,
-    /// `K` of each bin.
+    /// The `K` of each bin.
     pub bits: Vec<u8>,
     class_count: usize,
-    /// The bins with a frequency in each class.
+    /// The bins of each class whose frequency is not 0.
     present: Vec<Vec<usize>>,
 }
 
@@ -50,7 +50,8 @@ impl Model {
         Self { tables, bits, class_count, present }
     }
 
-    /// Returns the classes of the groups of `count` windows, random windows, and their bins.
+    /// Returns the classes of random groups, `count` random windows in these groups, and the bins
+    /// of the windows.
     pub(super) fn windows(&self, random: &mut Random, count: usize) -> (Vec<u8>, Vec<[u8; 2]>, Vec<u8>) {
         let classes: Vec<u8> =
             (0..count.div_ceil(GROUP)).map(|_| (random.next() as usize % self.class_count) as u8).collect();
@@ -95,7 +96,7 @@ struct Stored<'a> {
 }
 
 impl Model {
-    /// Decodes two blocks together, and checks each result against decoding the block individually.
+    /// Decodes two blocks together, and compares each with the result of decoding it individually.
     fn check_two(&self, bins: &Bins, blocks: [Stored<'_>; 2], context: impl Fn() -> String) {
         let expected = blocks
             .map(|Stored { classes, count, stored, requested }| self.decode(bins, classes, count, stored, requested));
@@ -163,8 +164,8 @@ fn the_first_windows_are_decoded_without_the_rest() {
     }
 }
 
-/// Pairs of blocks with equal and different numbers of groups; all, some or none of the windows are
-/// requested.
+/// Tests pairs of blocks with equal and different numbers of groups. Requests all, some or none of
+/// the windows.
 #[test]
 fn two_blocks_decode_as_they_do_individually() {
     let all = [[1, 1], [64, 65], [128, 127], [129, 500], [500, 64], [640, 640], [700, 650]];
@@ -190,7 +191,8 @@ fn two_blocks_decode_as_they_do_individually() {
     }
 }
 
-/// All kernels refuse the same blocks, and decode the same from bytes that no encoder wrote.
+/// All kernels refuse the same blocks, and decode the same windows from bytes that no encoder
+/// wrote.
 #[test]
 fn all_kernels_agree_about_any_bytes() {
     for (seed, model) in models() {
@@ -213,7 +215,7 @@ fn all_kernels_agree_about_any_bytes() {
                 let expected = model.decode(&bins::available()[0], &classes, count, &changed, requested);
                 assert!(
                     requested < count || expected.as_deref() != Some(windows.as_flattened()) || round % 4 == 2,
-                    "not noticed"
+                    "the change was not detected"
                 );
                 for kernel in bins::available() {
                     let found = model.decode(kernel, &classes, count, &changed, requested);
@@ -253,8 +255,8 @@ fn any_model_is_safe() {
 
 // ---- encoding
 
-/// Returns the bytes that an encoder appends, or `None` if it refuses. The memory of the encoder
-/// was used before.
+/// Returns the bytes that an encoder appends, or `None` if it refuses the block. Memory of the
+/// encoder is reused: it has encoded another block before.
 fn encoded(
     kernel: &BinEncoding,
     model: &BinModel,
@@ -312,7 +314,7 @@ fn the_longest_stream_fits() {
     }
 }
 
-/// One window, bin or class at a time is invalid.
+/// Changes one window, bin or class at a time. Most changes are invalid.
 #[test]
 fn every_kernel_refuses_what_cannot_be_encoded() {
     for (seed, model) in models() {
@@ -351,12 +353,12 @@ fn what_cannot_be_encoded_is_refused() {
             encoded(kernel, &tables, classes, windows, bins).is_some()
         };
         assert!(encode(&[0], &[[1, 2], [3, 0x84]], &[0, 1]));
-        assert!(!encode(&[0], &[[1, 2], [3, 0x84]], &[0, 0]), "outside of its bin");
-        assert!(!encode(&[1], &[[1, 2]], &[0]), "no frequency");
-        assert!(!encode(&[], &[[1, 2]], &[0]), "no class");
-        assert!(!encode(&[0], &[[1, 2]; 65], &[0; 65]), "no class of the last group");
-        assert!(!encode(&[0], &[[1, 2]], &[]), "no bin");
-        assert!(!encode(&[0], &[[1, 2]], &[64]), "no such bin");
+        assert!(!encode(&[0], &[[1, 2], [3, 0x84]], &[0, 0]), "a window outside of its bin");
+        assert!(!encode(&[1], &[[1, 2]], &[0]), "a bin without a frequency");
+        assert!(!encode(&[], &[[1, 2]], &[0]), "a missing class");
+        assert!(!encode(&[0], &[[1, 2]; 65], &[0; 65]), "a missing class of the last group");
+        assert!(!encode(&[0], &[[1, 2]], &[]), "a missing bin");
+        assert!(!encode(&[0], &[[1, 2]], &[64]), "a bin that does not exist");
         for at in [0, 63, 64, 100, 127, 128, 129] {
             let (mut windows, mut bins) = ([[1, 2]; 130], [0; 130]);
             (windows[at], bins[at]) = ([1, 0x80], 1);
@@ -367,7 +369,7 @@ fn what_cannot_be_encoded_is_refused() {
     }
 }
 
-/// Encoding with a model that no file can have is safe; blocks that cannot be decoded with it are
+/// Encoding with a model that no file can have is safe. Blocks that this model could not decode are
 /// refused.
 #[test]
 fn any_model_is_safe_to_encode_with() {
@@ -398,7 +400,7 @@ fn any_model_is_safe_to_encode_with() {
     }
 }
 
-/// Each state is divided by each frequency, in each kernel.
+/// In each kernel, divides each state by each frequency.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn every_division_is_exact() {
@@ -422,8 +424,8 @@ fn every_division_is_exact() {
     }
 }
 
-/// Divides states by a frequency. Returns their lower and upper bytes and the stream, after a group
-/// whose elements are all in a bin of one value with the first slots.
+/// Divides states by a frequency. Returns the lower bytes, the upper bytes and the stream after a
+/// group whose elements are all in one bin. The bin has a single value and the first slots.
 fn divided(states: &[u16; GROUP], frequency: u8) -> Vec<u8> {
     let frequency = u32::from(frequency);
     let (mut lower, mut upper, mut stream) = (Vec::new(), Vec::new(), Vec::new());
@@ -471,7 +473,7 @@ fn every_kernel_stays_inside_the_stream() {
 
 // ---- costs
 
-/// Returns groups of 64 bins each.
+/// Returns the counts of groups of 64 random bins each.
 fn groups(random: &mut Random, count: usize) -> Vec<GroupCounts> {
     let mut groups = vec![[0; BINS]; count];
     for group in &mut groups {

@@ -9,10 +9,10 @@ use crate::kernel::{
 
 // ---- dictionaries
 
-/// Counts to test: more than a few vectors.
+/// The counts of numbers to test: up to more than a few vectors.
 const NUMBER_COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=5 } else { 0..=330 };
 
-/// Random tables with given numbers of values.
+/// Tables of random values. The number of values in each table is given.
 struct RandomTables {
     width: Width,
     is_wide: bool,
@@ -37,7 +37,8 @@ impl RandomTables {
         DictionaryTables { width: self.width, is_wide: self.is_wide, values: &self.values, ends: &self.ends }
     }
 
-    /// Returns random numbers within their tables, from table `first` on.
+    /// Returns random numbers that have values in their tables. The first number belongs to table
+    /// `first`.
     fn numbers(&self, first: usize, count: usize) -> Vec<u8> {
         let mut random = Random::new(count);
         let counts = self.ends.iter().enumerate().map(|(i, end)| end - if i > 0 { self.ends[i - 1] } else { 0 });
@@ -124,7 +125,7 @@ fn wide_numbers_beyond_their_table() {
     }
 }
 
-/// Only elements that both buffers have are set.
+/// Only elements that fit in both buffers are set.
 #[test]
 fn dictionary_buffers_of_different_lengths() {
     let tables = DictionaryTables { width: Width::W2, is_wide: false, values: &[1, 2, 3, 4], ends: &[2] };
@@ -141,11 +142,11 @@ fn dictionary_buffers_of_different_lengths() {
 
 const FORMATS: [FloatFormat; 4] = [FloatFormat::Bf16, FloatFormat::F16, FloatFormat::F32, FloatFormat::F64];
 
-/// Counts to test: more than a few vectors.
+/// The counts of numbers to test: up to more than a few vectors.
 const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=5 } else { 0..=200 };
 
-/// Returns terms of a format: usual ones, extremes, and some with subnormal, zero or infinite
-/// elements.
+/// Returns terms for a format: usual terms, extreme terms, and terms with subnormal, zero or
+/// infinite elements.
 fn terms(format: FloatFormat, detail_bits: u8) -> impl Iterator<Item = FloatMultipleTerms> {
     let max_exponent = if format == FloatFormat::F64 { 1022 } else { 126 };
     let usual = [(1, 0), (1, 11), (255, 0), (25, 2), (1 << 24, -3), (1, 24), (1, -10)];
@@ -242,7 +243,7 @@ fn all_terms() {
     }
 }
 
-/// All numbers of two bytes, near zero and around powers of two.
+/// Tests all numbers of two bytes, near zero and around powers of two.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn all_numbers_of_two_bytes() {
@@ -257,7 +258,7 @@ fn all_numbers_of_two_bytes() {
     }
 }
 
-/// Numbers halfway between two floats, and near that, are rounded as IEEE 754 defines it.
+/// Numbers at and near the middle between two floats are rounded as IEEE 754 defines it.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn rounding() {
@@ -289,7 +290,7 @@ fn worked_example_of_a_float_multiple() {
     }
 }
 
-/// Only elements that all buffers have are set.
+/// Only elements that fit in all buffers are set.
 #[test]
 fn float_multiple_buffers_of_different_lengths() {
     let terms = FloatMultipleTerms { format: FloatFormat::F32, detail_bits: 2, divisor: 1, exponent: 0, base: 0 };

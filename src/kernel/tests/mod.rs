@@ -1,7 +1,8 @@
-//! Every implementation is compared with the scalar one, and the scalar one with the specification.
+//! Every implementation is compared with the scalar implementation, and the scalar implementation
+//! with the specification.
 //!
-//! Tests share random contents, and buffers that show what a kernel wrote: [`Misaligned`] bytes
-//! begin at any offset, and [`Guarded`] bytes have guards on both sides.
+//! Tests share random contents and two types of buffers. [`Misaligned`] bytes begin at any offset.
+//! [`Guarded`] bytes have guards on both sides, which reveal a write outside of the buffer.
 
 use super::dispatch::Implementation;
 use crate::kernel::Width;
@@ -11,8 +12,8 @@ mod mappings;
 mod planes;
 mod predict;
 
-/// Checks that the machine has the implementations that CI names, so that no test passes only
-/// because the CPU lacks an instruction set.
+/// Checks that this machine has the implementations that CI requires. Otherwise, tests could pass
+/// only because the CPU lacks an instruction set.
 #[test]
 fn required_kernels_are_available() {
     check("bitshuffle", super::bitshuffle::available(), super::bitshuffle::best());
@@ -35,7 +36,7 @@ fn check<K: ?Sized>(family: &str, available: &[Implementation<K>], best: &Implem
     assert_eq!(best.name(), requested.as_deref().unwrap_or(names[names.len() - 1]), "{family}");
     let required = std::env::var("TENSILO_REQUIRE_KERNELS").unwrap_or_default();
     for name in required.split(',').map(str::trim).filter(|name| !name.is_empty()) {
-        assert!(names.contains(&name), "{family}: kernel {name} is required, this CPU has {names:?}");
+        assert!(names.contains(&name), "{family}: kernel {name} is required, but this CPU supports only {names:?}");
     }
 }
 
@@ -61,7 +62,7 @@ fn widths_are_1_2_4_8() {
 
 pub const WIDTHS: [Width; 4] = [Width::W1, Width::W2, Width::W4, Width::W8];
 
-/// A byte around a destination, which no kernel may change.
+/// The value of the bytes around a destination, which no kernel may change.
 pub const GUARD: u8 = 0xA5;
 
 /// Pseudo-random numbers (Marsaglia's xorshift64).
@@ -88,12 +89,13 @@ impl Random {
     }
 }
 
-/// Returns the misalignment of source and destination, which differs between counts.
+/// Returns the misalignments of a source and of a destination. They depend on `count`.
 pub fn offsets(count: usize) -> (usize, usize) {
     [(0, 0), (1, 0), (0, 1), (3, 7), (15, 17), (33, 31), (63, 63)][count % 7]
 }
 
-/// A copy of bytes with exactly the same length, `offset` bytes off alignment.
+/// A copy of bytes that starts `offset` bytes into its allocation and ends where the allocation
+/// ends.
 pub struct Misaligned {
     bytes: Box<[u8]>,
     offset: usize,
@@ -147,11 +149,12 @@ impl Guarded {
     #[track_caller]
     fn assert_guards(&self, context: impl Fn() -> String) {
         let mut around = self.bytes[..self.start].iter().chain(&self.bytes[self.end..]);
-        assert!(around.all(|&byte| byte == GUARD), "wrote outside of the buffer: {}", context());
+        assert!(around.all(|&byte| byte == GUARD), "a kernel wrote outside of the buffer: {}", context());
     }
 }
 
-/// Returns random contents, extremes, or contents that carry through all bits, depending on `seed`.
+/// Returns random bytes, extreme values, or values whose sums carry through all bits, depending on
+/// `seed`.
 pub fn contents(seed: usize, len: usize) -> Vec<u8> {
     match seed % 6 {
         0 => vec![0xFF; len],
@@ -161,8 +164,8 @@ pub fn contents(seed: usize, len: usize) -> Vec<u8> {
     }
 }
 
-/// Returns counts of symbols or elements to test: more than two blocks of the fast implementations,
-/// and more than eight.
+/// Returns the counts of symbols or elements to test: up to more than two blocks of the fast
+/// implementations, and around eight blocks.
 pub fn counts() -> impl Iterator<Item = usize> {
     let ranges = if cfg!(miri) { [0..4, 63..67, 0..0] } else { [0..1025, 1090..1101, 4090..4100] };
     ranges.into_iter().flatten()

@@ -1,7 +1,7 @@
 //! Data stored in planes: the bit-shuffle, byte planes and rotation, extra bits, and tiers.
 //!
-//! Each kernel is compared with the scalar one, for lengths that end anywhere in a vector, and in
-//! misaligned buffers whose guards reveal a write outside of them.
+//! Each kernel is compared with the scalar kernel. Lengths end anywhere in a vector, and buffers
+//! are misaligned. Their guards reveal a write outside of a buffer.
 
 use super::{Guarded, Misaligned, Random, WIDTHS, contents, counts, offsets};
 use crate::kernel::{
@@ -15,7 +15,7 @@ use std::ops::Range;
 
 // ---- the bit-shuffle
 
-/// Lengths to test, in elements: more than two steps of the widest implementation.
+/// The lengths to test, in elements: up to more than two steps of the widest implementation.
 const LENGTHS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=20 } else { 0..=1100 };
 
 /// Shuffles one bit at a time, as the specification defines it.
@@ -66,7 +66,8 @@ fn scalar_is_the_definition() {
 
 #[test]
 fn worked_example_of_bit_planes() {
-    // Element t is 1 << t, so plane p has bit p of its one byte; the ninth element is the tail.
+    // Element t is 1 << t, so the single byte of plane p has only bit p set. The ninth element is
+    // the tail.
     let elements = [1, 2, 4, 8, 16, 32, 64, 128, 0xEE];
     let mut planes = [0; 9];
     bitshuffle::best().shuffle(Width::W1, &elements, &mut planes);
@@ -115,7 +116,7 @@ fn bits_of_chunks_of_usual_size() {
     }
 }
 
-/// In release builds, buffers of different lengths are shuffled up to the end of the shorter one.
+/// In release builds, only the whole elements that fit in the shorter buffer are shuffled.
 #[test]
 #[cfg(not(debug_assertions))]
 fn unequal_buffers_are_cut_to_whole_elements() {
@@ -136,7 +137,7 @@ fn unequal_buffers_are_cut_to_whole_elements() {
 
 // ---- byte planes
 
-/// Counts to test, in elements: more than a few steps of the widest implementation.
+/// The counts of elements to test: up to more than a few steps of the widest implementation.
 const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=20 } else { 0..=1024 };
 
 fn check_bytes(kernel: &BytePlanes, width: Width, rotate: bool, count: usize, offset: usize) {
@@ -212,7 +213,7 @@ fn trailing_bytes_of_an_element_are_unchanged() {
     }
 }
 
-/// In release builds, nothing is written to buffers that differ in their number of elements.
+/// In release builds, nothing is written if the buffers have different numbers of elements.
 #[test]
 #[cfg(not(debug_assertions))]
 fn buffers_of_other_lengths() {
@@ -229,7 +230,7 @@ fn buffers_of_other_lengths() {
 
 // ---- extra bits
 
-/// A word around a destination, which no kernel may change.
+/// The value of the words around a destination, which no kernel may change.
 const GUARD_WORD: u64 = 0xA5A5_A5A5_A5A5_A5A5;
 
 fn random_lengths(random: &mut Random, width: Width, count: usize, usual: u64) -> Vec<u8> {
@@ -285,8 +286,8 @@ fn check_extract(width: Width, lengths: &[u8], elements: &[u8], words: &[u64], a
     expected
 }
 
-/// Returns words for `bits` bits from bit `at` on, and one more word: ones before that bit, zeros
-/// after it.
+/// Returns words that have room for `bits` bits from bit `at` on, and one more word. All bits
+/// before bit `at` are ones, and all other bits are zeros.
 fn words_from(at: usize, bits: usize) -> Vec<u64> {
     let mut words = vec![0; (at + bits) / 64 + 2];
     words[..at / 64].fill(u64::MAX);
@@ -412,7 +413,7 @@ fn lengths_of_every_bit_and_of_anything() {
     }
 }
 
-/// Lengths above the width give unspecified results, but no access outside of the buffers.
+/// Lengths above the width give unspecified results, but cause no access outside of the buffers.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn lengths_beyond_the_width_do_no_harm() {
@@ -518,7 +519,7 @@ fn merge_of_only_escapes_none_and_too_few() {
     }
 }
 
-/// Returns the number of escapes, the codes, and the symbols that escaped.
+/// Returns the number of escapes, the codes, and the escaped symbols.
 fn split(tiers: &Tiers, width: usize, code_of: &[u8; 256], symbols: &[u8]) -> (usize, Vec<u8>, Vec<u8>) {
     let (source, destination) = offsets(symbols.len());
     let mut codes = Guarded::zeros(code_bytes(width, symbols.len()), source);
@@ -536,7 +537,7 @@ fn check_split(width: usize, code_of: &[u8; 256], symbols: &[u8]) {
     for tiers in tiers::available() {
         let found = split(tiers, width, code_of, symbols);
         assert!(found == expected, "split: {} width {width} count {count}", tiers.name());
-        // and back; `merged` uses the table 0x51 and so on
+        // and back; the symbols in the table of `merged` start at 0x51, in steps of 3
         let escape = (1 << width) - 1;
         let (escapes, codes, escaped) = found;
         let back = merged(tiers, width, &codes, &escaped, count);
@@ -558,7 +559,7 @@ fn every_split_gives_the_codes_of_scalar_and_merges_again() {
         for count in counts() {
             let mut random = Random::new(count);
             let symbols = random.bytes(count);
-            // any table, then, as in files, one in which only a few symbols do not escape
+            // first any table, then a table as in files, in which only a few symbols do not escape
             let codes = random.bytes(256);
             let any = std::array::from_fn(|i| codes[i]);
             let few = std::array::from_fn(|i| if (0x7A..0x81).contains(&i) { codes[i] } else { 0xFF });

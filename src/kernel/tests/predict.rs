@@ -1,4 +1,4 @@
-//! Predictions, and filters of linear prediction.
+//! Predictions, and linear predictions by filters.
 
 use super::{Guarded, WIDTHS, contents};
 use crate::kernel::{
@@ -6,7 +6,7 @@ use crate::kernel::{
     predict::{FilterBank, MAX_FILTERS, MAX_TAPS, Predict, Prediction, Predictor, SEGMENT, Weights, available},
 };
 
-/// Counts to test, in elements: more than a few steps of the widest implementation.
+/// The counts of elements to test: up to more than a few steps of the widest implementation.
 const COUNTS: std::ops::RangeInclusive<usize> = if cfg!(miri) { 0..=20 } else { 0..=1024 };
 
 fn check_prediction(kernel: &Predict, prediction: &Prediction, width: Width, count: usize, offset: usize) {
@@ -113,7 +113,7 @@ fn chunks_of_usual_size() {
     }
 }
 
-/// Rows are undone in groups. Samples end after any row of a group, or within a row.
+/// Rows are undone in groups. Samples can end after any row of a group, or within a row.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn groups_of_rows() {
@@ -133,7 +133,7 @@ fn groups_of_rows() {
     }
 }
 
-/// A vector has several rows. Samples end after any row of a vector, or within a row.
+/// A vector has several rows. Samples can end after any row of a vector, or within a row.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn short_rows() {
@@ -154,7 +154,7 @@ fn short_rows() {
     }
 }
 
-/// Each error of one byte, and many wider errors, weighted by each weight.
+/// Tests each error of one byte, and many wider errors, with each weight.
 #[test]
 fn weights_in_short_rows() {
     for kernel in available() {
@@ -177,7 +177,7 @@ fn weights_in_short_rows() {
     }
 }
 
-/// Each error of two bytes, weighted by each weight: the residuals after it are 0.
+/// Tests each error of two bytes with each weight. The residuals after each error are 0.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn all_weights() {
@@ -207,7 +207,7 @@ fn trailing_bytes_of_an_element_are_unchanged() {
     }
 }
 
-/// In release builds, the whole elements that fit in both buffers are coded.
+/// In release builds, only the whole elements that fit in both buffers are coded.
 #[test]
 #[cfg(not(debug_assertions))]
 fn buffers_of_other_lengths() {
@@ -222,7 +222,7 @@ fn buffers_of_other_lengths() {
 
 // ---- filters
 
-/// Returns a bank of pseudo-random filters, including the extremes.
+/// Returns a bank of pseudo-random filters. The first two filters have extreme coefficients.
 fn bank(taps: usize, restart: u16, zero: u16) -> FilterBank {
     let bytes = contents(taps, MAX_FILTERS * MAX_TAPS * 2);
     let mut values = bytes.as_chunks().0.iter().map(|bytes| i16::from_le_bytes(*bytes));
@@ -288,7 +288,7 @@ fn filters_of_every_length() {
 fn filters_of_every_count() {
     for kernel in available() {
         for (taps, restart) in [(8, 1), (16, 2), (5, 8)] {
-            // more than one group of the widest implementation
+            // up to more than one group of the widest implementation
             for count in (0..=2500).chain((2500..33 * 8 * SEGMENT).step_by(977)) {
                 check(kernel, &bank(taps, restart, 0x8000), count, count % 64);
             }

@@ -1,11 +1,11 @@
 //! Operations on a group of 64 bytes: two vectors of AVX2, one of AVX-512, four of NEON.
 //!
-//! Each byte of a group belongs to one element, and streams have bytes for some elements only.
+//! Each byte of a group belongs to one element. A stream has bytes for only some of the elements.
 //! [`Group::expand`] distributes the next bytes of a stream to the elements that a mask selects,
 //! and [`Group::compress`] collects them again. AVX-512 has instructions for both. AVX2 and NEON
-//! handle eight elements at a time, by a byte shuffle: the eight bits of the mask select its
-//! indices from a table, and prefix sums of bit counts give the position in the stream at which
-//! each group of eight begins.
+//! handle eight elements at a time with a byte shuffle. The eight bits of the mask select the
+//! indices of the shuffle from a table. Prefix sums of bit counts give the position in the stream
+//! at which each set of eight begins.
 
 use crate::kernel::dispatch::intrinsics;
 use crate::kernel::pad;
@@ -25,19 +25,19 @@ use {
 /// The size of a group in bytes.
 pub const GROUP: usize = 64;
 
-/// The number of stream bytes that [`Group::expand`] and [`Group::compress`] may access: eight,
-/// starting at any of [`ranks_of_bytes`].
+/// The number of stream bytes that [`Group::expand`] and [`Group::compress`] can access. They
+/// access eight bytes at each of [`ranks_of_bytes`], which are at most 63.
 pub const WINDOW: usize = 63 + 8;
 
 /// A group of bytes, and masks of its bytes.
 pub trait Group: Copy {
-    /// 64 bytes.
+    /// One or more vectors that have 64 bytes in total.
     type Bytes: Copy;
-    /// For each of 64 bytes, whether it is selected.
+    /// A selection of the 64 bytes.
     type Mask: Copy;
 
     fn load(self, bytes: &[u8; GROUP]) -> Self::Bytes;
-    /// Loads the first bytes of a slice, padded with zeros if it is shorter.
+    /// Loads the first 64 bytes of a slice. If the slice is shorter, pads it with zeros.
     #[inline(always)]
     fn load_padded(self, bytes: &[u8]) -> Self::Bytes {
         match bytes.first_chunk() {
@@ -53,20 +53,20 @@ pub trait Group: Copy {
     fn decrease(self, bytes: Self::Bytes) -> Self::Bytes;
     /// Selects the bytes that are zero.
     fn zeros(self, bytes: Self::Bytes) -> Self::Mask;
-    /// Returns the mask as a bit for each byte.
+    /// Returns the mask as an integer with a bit for each byte.
     fn bits(self, mask: Self::Mask) -> u64;
-    /// Returns a bit for each byte, set if the byte is not zero.
+    /// Returns an integer with a bit for each byte, which is set if the byte is not zero.
     #[inline(always)]
     fn nonzero(self, bytes: Self::Bytes) -> u64 {
         !self.bits(self.zeros(bytes))
     }
-    /// Returns `yes` where the mask selects a byte, and `no` elsewhere.
+    /// Returns the bytes of `yes` where the mask selects a byte, and the bytes of `no` elsewhere.
     fn select(self, mask: Self::Mask, yes: Self::Bytes, no: Self::Bytes) -> Self::Bytes;
-    /// Returns the next byte of `next` for each bit that is set, and zero for the others.
+    /// Returns the next byte of `next` for each bit that is set, and zero for each other bit.
     fn expand(self, bits: u64, next: &[u8; WINDOW]) -> Self::Bytes;
 
     /// Like [`expand`](Self::expand), but returns bytes of `no` instead of zeros. `mask` and `bits`
-    /// are the same mask.
+    /// must be the same mask.
     #[inline(always)]
     fn expand_or(self, mask: Self::Mask, bits: u64, next: &[u8; WINDOW], no: Self::Bytes) -> Self::Bytes {
         self.select(mask, self.expand(bits, next), no)
@@ -288,16 +288,16 @@ intrinsics! {
 
 // ---- shuffles of eight bytes
 
-/// Vectors of eight bytes.
+/// Operations on vectors of eight bytes.
 trait Eights: Copy {
     type Eight: Copy;
     fn zero(self) -> Self::Eight;
-    /// Returns the bytes at the indices `order`. Index [`ZERO`] returns 0.
+    /// Returns the bytes at the indices in `order`. For the index [`ZERO`], returns 0.
     fn shuffle(self, bytes: &[u8; 8], order: &[u8; 8]) -> Self::Eight;
     fn store_eight(self, eight: Self::Eight, to: &mut [u8; 8]);
 }
 
-/// An index for which `pshufb` and `tbl` return 0.
+/// The index for which `pshufb` and `tbl` return 0.
 const ZERO: u8 = 0x80;
 
 /// [`Group::expand`], eight bytes at a time.
@@ -322,11 +322,12 @@ fn compress<V: Group + Eights>(v: V, bits: u64, bytes: V::Bytes, to: &mut [u8; W
     }
 }
 
-/// For each subset of the eight positions, the indices of two shuffles that undo each other.
+/// The indices of two shuffles that undo each other, for each subset of eight positions.
 struct Orders {
-    /// Each position in the subset receives the byte at its rank there; the others receive zero.
+    /// Each position in the subset receives the byte whose index is the position's rank in the
+    /// subset. Each other position receives zero.
     expand: [[u8; 8]; 256],
-    /// The bytes at positions in the subset move to the start, in order.
+    /// The bytes at the positions in the subset move to the start, in order.
     compress: [[u8; 8]; 256],
 }
 
@@ -348,7 +349,7 @@ static ORDERS: Orders = {
     orders
 };
 
-/// Returns, for each byte of `mask`, the number of bits that are set in the bytes below it, at most
+/// Returns, for each byte of `mask`, the number of bits that are set in the lower bytes: at most
 /// 56.
 #[inline(always)]
 fn ranks_of_bytes(mask: u64) -> [usize; 8] {
@@ -357,6 +358,6 @@ fn ranks_of_bytes(mask: u64) -> [usize; 8] {
     let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
     let bytes = (nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;
     let ranks = (bytes << 8).wrapping_mul(0x0101_0101_0101_0101);
-    // the mask lets the compiler drop the bounds checks of `WINDOW`
+    // `& 63` allows the compiler to drop the bounds checks of a window
     ranks.to_le_bytes().map(|rank| usize::from(rank & 63))
 }

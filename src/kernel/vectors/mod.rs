@@ -2,11 +2,11 @@
 //!
 //! Buffers need no alignment. Loads and stores take arrays, or check the length of a slice, so a
 //! kernel cannot read or write outside of its arguments. Each function of `x86_64` and `aarch64`
-//! enables the features that it needs: only code compiled for the instruction set can call it
-//! without `unsafe`.
+//! enables the features that it needs, so only code that is compiled for the instruction set can
+//! call it without `unsafe`.
 //!
-//! Families that work on groups of 64 elements share [`Group`]. Operations that only one family
-//! needs are in a trait of that family.
+//! Families that work on groups of 64 elements share the trait [`Group`]. Operations that only one
+//! family needs are in a trait of that family.
 
 #[cfg(target_arch = "aarch64")]
 pub(super) mod aarch64;
@@ -17,7 +17,7 @@ pub(super) mod x86_64;
 pub use group::GROUP;
 pub(super) use group::{Group, WINDOW};
 
-/// The offsets of the rows of a tile. 16 bytes of each row are loaded and stored.
+/// The offsets of the rows of a tile. Loads and stores access 16 bytes of each row.
 pub struct RowOffsets {
     offsets: [usize; 32],
     /// At least 16 more than each offset, or `usize::MAX`, which exceeds the length of any slice.
@@ -25,8 +25,8 @@ pub struct RowOffsets {
 }
 
 impl RowOffsets {
-    /// Returns the offsets of `count` rows, 1 to 32, that begin `stride` bytes apart. Further rows
-    /// have the offset of the last.
+    /// Returns the offsets of `count` rows (1 to 32) that begin `stride` bytes apart. All further
+    /// rows have the offset of the last row.
     #[inline(always)]
     pub fn new(stride: usize, count: usize) -> Self {
         // no sum or product exceeds `end`, unless `end` is the maximum
@@ -39,8 +39,8 @@ impl RowOffsets {
     }
 }
 
-/// Prefetches into the cache bytes that will be read soon. Cost: about a cycle per 64 bytes. Does
-/// nothing outside x86-64, where Rust has no stable prefetch.
+/// Prefetches bytes that will be read soon into the cache. Cost: about one cycle per 64 bytes. Does
+/// nothing on targets other than x86-64, because Rust has no stable prefetch there.
 #[inline]
 pub fn prefetch_cache_lines(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,9 @@
-//! Loads and stores of AVX2 and AVX-512.
+//! Loads and stores with AVX2 and AVX-512.
 //!
-//! Each takes a reference to an array as long as the vector, without alignment. A function that
-//! takes a slice checks its length, or masks the bytes beyond it: a masked load or store accesses
-//! no byte whose bit is not set. Each `unsafe` block below relies on one of these.
+//! Each function takes a reference to an array that is as long as the vector and need not be
+//! aligned. A function that takes a slice checks its length, or masks the bytes beyond its end: a
+//! masked load or store accesses no byte whose bit is not set. Each `unsafe` block below relies on
+//! one of these three facts.
 
 use super::RowOffsets;
 use std::arch::x86_64::*;
@@ -39,7 +40,7 @@ pub fn store_32(bytes: &mut [u8; 32], vector: __m256i) {
     unsafe { _mm256_storeu_si256(bytes.as_mut_ptr().cast(), vector) }
 }
 
-/// Loads the lower and the upper lane.
+/// Loads a lower and an upper lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn load_lanes(lower: &[u8; 16], upper: &[u8; 16]) -> __m256i {
@@ -47,7 +48,7 @@ pub fn load_lanes(lower: &[u8; 16], upper: &[u8; 16]) -> __m256i {
     unsafe { _mm256_loadu2_m128i(upper.as_ptr().cast(), lower.as_ptr().cast()) }
 }
 
-/// Stores the lower and the upper lane.
+/// Stores the lower lane and the upper lane.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn store_lanes(lower: &mut [u8; 16], upper: &mut [u8; 16], vector: __m256i) {
@@ -55,16 +56,16 @@ pub fn store_lanes(lower: &mut [u8; 16], upper: &mut [u8; 16], vector: __m256i) 
     unsafe { _mm256_storeu2_m128i(upper.as_mut_ptr().cast(), lower.as_mut_ptr().cast(), vector) }
 }
 
-/// Loads 16 bytes of each row: row `i` into the lower lane of vector `i`, row `i + 8` into the
-/// upper. Returns zeros if `bytes` does not contain all of them.
+/// Loads 16 bytes of each row: row `i` into the lower lane of vector `i`, and row `i + 8` into its
+/// upper lane. Returns zeros if `bytes` does not contain all rows.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [__m256i; 8] {
     let mut vectors = [_mm256_setzero_si256(); 8];
     if rows.end <= bytes.len() {
         for (i, vector) in vectors.iter_mut().enumerate() {
-            // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the
-            // slice is at least as long. The loads need no alignment.
+            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more than
+            // the offset, and the slice has at least `end` bytes. The loads need no alignment.
             *vector = unsafe {
                 let lower = bytes.as_ptr().add(rows.offsets[i]);
                 let upper = bytes.as_ptr().add(rows.offsets[i + 8]);
@@ -75,15 +76,14 @@ pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [__m256i; 8] {
     vectors
 }
 
-/// Stores rows where [`load_rows`] loads them. Does nothing if `bytes` does not contain all of
-/// them.
+/// Stores rows where [`load_rows`] loads them. Does nothing if `bytes` does not contain all rows.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m256i; 8]) {
     if rows.end <= bytes.len() {
         for (i, vector) in vectors.into_iter().enumerate() {
-            // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the
-            // slice is at least as long. The stores need no alignment.
+            // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more than
+            // the offset, and the slice has at least `end` bytes. The stores need no alignment.
             unsafe {
                 let lower = bytes.as_mut_ptr().add(rows.offsets[i]);
                 let upper = bytes.as_mut_ptr().add(rows.offsets[i + 8]);
@@ -94,14 +94,14 @@ pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m256i; 8]) {
 }
 
 /// Loads 16 bytes of each row: rows `i`, `i + 8`, `i + 16` and `i + 24` into the lanes of vector
-/// `i`. Returns zeros if `bytes` does not contain all of them.
+/// `i`. Returns zeros if `bytes` does not contain all rows.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn load_32_rows(bytes: &[u8], rows: &RowOffsets) -> [__m512i; 8] {
     let mut vectors = [_mm512_setzero_si512(); 8];
     if rows.end <= bytes.len() {
-        // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the slice
-        // is at least as long. The loads need no alignment.
+        // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more than the
+        // offset, and the slice has at least `end` bytes. The loads need no alignment.
         let lane = |row: usize| unsafe { _mm_loadu_si128(bytes.as_ptr().add(rows.offsets[row]).cast()) };
         for (i, vector) in vectors.iter_mut().enumerate() {
             let lower = _mm256_set_m128i(lane(i + 8), lane(i));
@@ -112,15 +112,15 @@ pub fn load_32_rows(bytes: &[u8], rows: &RowOffsets) -> [__m512i; 8] {
     vectors
 }
 
-/// Stores rows where [`load_32_rows`] loads them. Does nothing if `bytes` does not contain all of
-/// them.
+/// Stores rows where [`load_32_rows`] loads them. Does nothing if `bytes` does not contain all
+/// rows.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn store_32_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m512i; 8]) {
     if rows.end <= bytes.len() {
         let start = bytes.as_mut_ptr();
-        // SAFETY: the slice has 16 bytes at each offset: `end` is at least 16 more, and the slice
-        // is at least as long. The stores need no alignment.
+        // SAFETY: the slice has 16 bytes at each offset, because `end` is at least 16 more than the
+        // offset, and the slice has at least `end` bytes. The stores need no alignment.
         let store = |row: usize, lane| unsafe { _mm_storeu_si128(start.add(rows.offsets[row]).cast(), lane) };
         for (i, vector) in vectors.into_iter().enumerate() {
             store(i, _mm512_castsi512_si128(vector));
@@ -172,15 +172,15 @@ pub fn load_words(words: &[u16; 16]) -> __m512 {
     _mm512_cvtepi32_ps(_mm512_cvtepu16_epi32(words))
 }
 
-/// Loads the first 64 bytes of `bytes`, padded with zeros if it is shorter.
+/// Loads the first 64 bytes of `bytes`. If `bytes` is shorter, pads it with zeros.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw")]
 pub fn load_up_to_64(bytes: &[u8]) -> __m512i {
     let mask = match bytes.len() {
-        64.. => return load_64(bytes.first_chunk().unwrap_or(&[0; 64])), // never zeros: at least 64
+        64.. => return load_64(bytes.first_chunk().unwrap_or(&[0; 64])), // never zeros: there are at least 64
         len => (1 << len) - 1,
     };
-    // SAFETY: the mask selects only bytes of the slice. A masked load reads no others.
+    // SAFETY: the mask selects only bytes of the slice, and a masked load reads no other bytes.
     unsafe { _mm512_maskz_loadu_epi8(mask, bytes.as_ptr().cast()) }
 }
 
@@ -192,7 +192,8 @@ pub fn store_up_to_64(bytes: &mut [u8], vector: __m512i) {
         Some(bytes) => store_64(bytes, vector),
         None => {
             let mask = (1 << bytes.len()) - 1; // fewer than 64
-            // SAFETY: the mask selects only bytes of the slice. A masked store writes no others.
+            // SAFETY: the mask selects only bytes of the slice, and a masked store writes no other
+            // bytes.
             unsafe { _mm512_mask_storeu_epi8(bytes.as_mut_ptr().cast(), mask, vector) }
         }
     }
@@ -209,7 +210,7 @@ pub fn load_quarters(table: &[u8; 256]) -> [__m512i; 4] {
     quarters
 }
 
-/// Returns the entry of each byte in a table of 256 entries.
+/// Looks up each byte in a table of 256 entries.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512vbmi")]
 pub fn look_up_256([a, b, c, d]: &[__m512i; 4], bytes: __m512i) -> __m512i {

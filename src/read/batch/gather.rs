@@ -1,14 +1,15 @@
 //! Reads many samples with one call: plan, fetch, decode.
 //!
-//! All columns are planned together, and their bytes are fetched as one request. As soon as the
-//! wave of a task has arrived, the task is decoded to the positions of its samples.
+//! All columns are planned together, and their bytes are fetched together, in waves: groups of
+//! requests that one call of the source reads. As soon as the wave of a task has arrived, the task
+//! is decoded to the positions of its samples.
 //!
 //! Bytes normally pass through the buffer of a wave. If the source reads one range after another,
 //! two kinds of reads bypass it, which saves a copy:
 //!
 //! * Long ranges of raw values are read straight to their destination ([`read_zero_copy`]).
 //! * A long chunk that its decoder caches for the next request is read straight into that cache,
-//!   after all other tasks ([`mark_into_cache`]). It must be last, because the cache may hold the
+//!   after all other tasks ([`mark_into_cache`]). It is read last, because the cache can hold the
 //!   chunk of another task until then.
 
 use super::tasks::{Fetch, PlanColumn, Task, TaskBytes, TaskList};
@@ -161,23 +162,23 @@ pub(in crate::read) fn gather<C: AsMut<Gatherer> + AsRef<Gatherer>>(
 
 #[cold]
 fn not_of_request() -> Error {
-    Error::internal("a task belongs to no column of its request")
+    Error::internal("a task does not belong to any column of its request")
 }
 
 /// The minimum length of a zero-copy read. It is cheaper to read a shorter range together with its
 /// neighbors and copy it.
 const MIN_ZERO_COPY_BYTES: u64 = 16 << 10;
 
-/// Returns the minimum length of a zero-copy read: several times what the source reads in the time
-/// of one request, because such a read is a separate call. `None` if the source reads many ranges
-/// at the same time instead.
+/// Returns the minimum length of a zero-copy read: four times the number of bytes that the source
+/// reads in the time of one request, because such a read is a separate call. `None` if the source
+/// reads many ranges at the same time instead.
 fn min_zero_copy_bytes(source: &dyn Source) -> Option<u64> {
     let config = source.coalesce();
     (config.max_in_flight <= 1).then(|| MIN_ZERO_COPY_BYTES.max(config.gap_bytes.saturating_mul(4)))
 }
 
 /// Marks the long chunks that decoders cache for the next request, so that they are read straight
-/// into the cache. Their tasks then need no fetched bytes. Returns whether there are any.
+/// into the cache. Their tasks then need no fetched bytes. Returns whether any chunk was marked.
 fn mark_into_cache(source: &dyn Source, tasks: &mut [Task]) -> bool {
     let Some(min_bytes) = min_zero_copy_bytes(source) else { return false };
     let mut any_into_cache = false;
@@ -192,8 +193,8 @@ fn mark_into_cache(source: &dyn Source, tasks: &mut [Task]) -> bool {
 }
 
 /// Calls `run` with the number of each task whose chunk is read into the cache, up to the first
-/// failed task. All other tasks must have run before, because the cache may hold their chunk;
-/// `fetched` is their first error. Returns the first error of all tasks.
+/// failed task. All other tasks must have run before, because the cache can hold their chunk.
+/// `fetched` is their result. Returns the first error of all tasks.
 fn run_into_cache(
     tasks: &[Task],
     fetched: std::result::Result<(), (usize, Error)>,
@@ -211,8 +212,8 @@ fn is_one_fetched(tasks: &[Task]) -> bool {
 }
 
 /// Reads long ranges of raw values straight to their destinations, which saves a copy. If nothing
-/// else is fetched, a short range is read this way, too. The tasks then need no fetched bytes.
-/// Returns the first error and the number of its task.
+/// else is fetched, a short range is also read this way. The tasks of these ranges then need no
+/// fetched bytes. Returns the first error and the number of its task.
 fn read_zero_copy<C: AsRef<Gatherer>>(
     source: &dyn Source,
     columns: &[C],

@@ -3,8 +3,8 @@
 //! The calling thread makes the plan. The plan is then divided into several segments per thread,
 //! and each thread repeatedly takes a segment, fetches its bytes and decodes it. Several segments
 //! per thread let all threads finish at about the same time. Segments are taken in order, and every
-//! segment taken is finished. So the first error in plan order is always found, which is the one
-//! that a single thread would meet first.
+//! segment taken is finished. So the first error in plan order is always found. A single thread
+//! would return the same error.
 
 use super::plan::{ReadPlan, Step};
 use super::waves::{FetchScratch, fetch};
@@ -24,8 +24,8 @@ use std::sync::{Mutex, PoisonError};
 /// [`Column::parallel_cursor`](crate::Column::parallel_cursor). Owns the memory of all threads and
 /// reuses it in the next call. A call allocates a few lists with an entry per requested sample.
 ///
-/// Calls run on the current rayon pool: that is, `pool` inside `pool.install(..)`, otherwise the
-/// global one. Results and errors are the same as with a [`Cursor`](crate::Cursor), whatever the
+/// Calls run on the current rayon pool. Inside `pool.install(..)` that is `pool`, otherwise the
+/// global pool. Results and errors are the same as with a [`Cursor`](crate::Cursor), whatever the
 /// number of threads, even if several chunks are damaged.
 pub struct ParallelCursor {
     column: ColumnInner,
@@ -81,8 +81,8 @@ impl ParallelCursor {
     }
 
     /// Gathers like [`Cursor::gather_into`](crate::Cursor::gather_into), with all threads of the
-    /// pool. Cost: same as [`ParallelCursor::gather_slice`]; the calling thread copies values of
-    /// ragged samples one more time.
+    /// pool. Cost: same as [`ParallelCursor::gather_slice`]; the calling thread copies the values
+    /// of ragged samples one more time.
     pub fn gather_into(&mut self, indices: &[u64], out: &mut ColumnBuffer) -> Result<()> {
         self.gather(indices, Destination::Buffer(out)).map(|_| ()).inspect_err(|_| out.clear())
     }
@@ -103,11 +103,11 @@ impl ParallelCursor {
     }
 }
 
-/// Runs all segments. Returns the error that a single thread would meet first.
+/// Runs all segments. Returns the error that a single thread would return.
 fn run(plan: &ReadPlan, workers: &mut [Worker], segments: Vec<PlanSegment<'_>>) -> Result<()> {
     let queue = Mutex::new(segments.into_iter());
-    // segments are taken in order, and every segment taken is finished, so the first error is among
-    // these
+    // segments are taken in order, and every segment taken is finished, so the first error in plan
+    // order is among these
     let errors = workers.par_iter_mut().with_max_len(1).filter_map(|worker| {
         loop {
             let segment = { queue.lock().unwrap_or_else(PoisonError::into_inner).next()? };

@@ -1,15 +1,15 @@
 //! The plan of a read, and the bytes that it fetches.
 //!
-//! Planning needs I/O itself: index pages say where chunks are, and block indexes say where blocks
-//! are. Done lazily, that would be a chain of small reads, each a round trip to an object store. So
-//! a plan advances in steps. Each step uses what the previous one has prefetched, and prefetches
-//! what the next one needs:
+//! Planning itself needs I/O: index pages state where chunks are, and block indexes state where
+//! blocks are. If each of them were read only when it is needed, planning would be a chain of small
+//! reads, and each read a round trip to an object store. So a plan advances in steps. Each step uses
+//! what the previous one has prefetched, and prefetches what the next one needs:
 //!
 //! 1. [`ReadPlan::begin`] sorts the samples, and prefetches the index pages that probably list
 //!    their chunks.
-//! 2. The first [`ReadPlan::advance`] looks up the chunks. It prefetches the block indexes of
-//!    chunks whose blocks are read individually, together with the block that probably contains a
-//!    sample.
+//! 2. The first [`ReadPlan::advance`] looks up the chunks. If the blocks of a chunk are read
+//!    individually, it prefetches the block index, together with the block that probably contains
+//!    the first requested sample of the chunk.
 //! 3. The second [`ReadPlan::advance`] decides for each chunk which bytes to fetch, and coalesces
 //!    the ranges of all tasks into requests.
 //!
@@ -46,8 +46,8 @@ pub(in crate::read) enum Step {
     Failed,
 }
 
-/// The plan of a read of samples from one or several columns: the chunks, the byte ranges of the
-/// file, and the destination of each sample.
+/// A plan to read samples from one or several columns: the chunks, the byte ranges of the file, and
+/// the destination of each sample.
 ///
 /// A read has three stages. Cursors and [`Rows`](crate::Rows) run all of them; a loader can run
 /// them separately:
@@ -108,8 +108,8 @@ impl ReadPlan {
         self.columns.len()
     }
 
-    /// Returns the number of tasks, which are independent of each other: one for each chunk, or for
-    /// each sequence of samples or blocks that is read without the rest of its chunk.
+    /// Returns the number of tasks, which are independent of each other. There is one task for each
+    /// chunk, or for each sequence of samples or blocks that is read without the rest of its chunk.
     pub fn task_count(&self) -> usize {
         self.list.tasks.len()
     }
@@ -118,7 +118,7 @@ impl ReadPlan {
     /// blocks, or single samples of raw chunks, coalesced according to [`Source::coalesce`]. Empty
     /// if the file is in memory.
     pub fn ranges(&self) -> &[Range<u64>] {
-        self.requests.ranges()
+        self.requests.as_slice()
     }
 
     /// Returns the number of bytes to fetch.
@@ -130,8 +130,8 @@ impl ReadPlan {
     /// them in the background. For a mapped file, these are the chunks that have not been read
     /// before.
     ///
-    /// Cost: for files, a system call for each range or chunk, which may wait until the device has
-    /// accepted the request. Fails only if memory for the list of chunks runs out.
+    /// Cost: for files, a system call for each range or chunk, which can block until the device has
+    /// accepted the request. Fails only if there is not enough memory for the list of chunks.
     pub fn prefetch(&self) -> Result<()> {
         Self::prefetch_all(std::slice::from_ref(self))
     }
@@ -163,7 +163,7 @@ impl ReadPlan {
         Ok(())
     }
 
-    /// Adds the ranges of the chunks that have not been read before.
+    /// Adds to `unread` the ranges of the chunks that have not been read before.
     pub(in crate::read) fn unread_chunks(&self, unread: &mut Vec<Range<u64>>) -> Result<()> {
         let mut columns = self.columns.iter().enumerate();
         columns.try_for_each(|(number, column)| self.list.unread_chunks(number, column, unread))
@@ -246,7 +246,7 @@ impl ReadPlan {
     /// Begins a plan like [`ReadPlan::select`], but only prefetches what the first step reads,
     /// without waiting for it. Call [`ReadPlan::advance`] until it returns `true`.
     ///
-    /// With many files, take all plans through each step before the next one. Then each step takes
+    /// With many files, take all plans through one step before the next step. Then each step takes
     /// one round trip in total, not one for each file.
     ///
     /// ```
@@ -290,8 +290,8 @@ impl ReadPlan {
     ///
     /// Cost: a step waits for one round trip, or not at all if the prefetch has finished. The first
     /// step finds the chunks through the index. The second reads the block indexes of chunks whose
-    /// blocks are read individually. Fails like [`ReadPlan::select`]; the plan must then be started
-    /// over.
+    /// blocks are read individually. Fails like [`ReadPlan::select`]. After a failure, the plan
+    /// must be started over.
     pub fn advance(&mut self) -> Result<bool> {
         match std::mem::replace(&mut self.step, Step::Failed) {
             Step::Begun => {
@@ -323,7 +323,7 @@ impl ReadPlan {
     pub fn fetch(&self, bytes: &mut FetchedBytes) -> Result<()> {
         self.check_complete()?;
         bytes.begin_ranges(self)?;
-        // until the read succeeds, the bytes belong to no plan
+        // until the read succeeds, the bytes do not belong to any plan
         let Some(file) = bytes.file.take() else { return Ok(()) };
         bytes.unread.clear();
         self.unread_chunks(&mut bytes.unread)?;
@@ -337,7 +337,7 @@ impl ReadPlan {
         };
         read.map_err(|error| {
             let offset = self.ranges().get(error.range).map_or(0, |range| range.start);
-            let task = self.requests.needed(error.range).iter().map(|(_, task)| *task).min();
+            let task = self.requests.ranges_of(error.range).iter().map(|(_, task)| *task).min();
             self.in_task(task.unwrap_or(usize::MAX), read_error(error.error, offset))
         })?;
         bytes.file = Some(file);
@@ -364,7 +364,7 @@ pub struct FetchedBytes {
     /// The caller's memory, and whether the fetched bytes are in it.
     memory: Option<Box<dyn ReadMemory>>,
     is_in_memory: bool,
-    /// The ranges of the plan, if `ranges` were aligned and may be longer.
+    /// The ranges of the plan, if `ranges` were extended to the alignment of the source.
     planned: Vec<Range<u64>>,
     fetches: u64,
 }
@@ -375,9 +375,9 @@ impl FetchedBytes {
         Self::default()
     }
 
-    /// Prepares for a plan whose bytes the caller fetches by other means than [`ReadPlan::fetch`].
-    /// Returns the memory to fill: the bytes of [`ReadPlan::ranges`], one range after another,
-    /// without gaps. Bytes that are left unfilled fail their checksums, or go unnoticed with
+    /// Prepares for a plan whose bytes the caller fetches without [`ReadPlan::fetch`]. Returns the
+    /// memory to fill: the bytes of [`ReadPlan::ranges`], one range after another, without gaps.
+    /// Bytes that are left unfilled fail their checksums, or go unnoticed with
     /// [`Verification::Never`](crate::Verification::Never).
     pub fn begin(&mut self, plan: &ReadPlan) -> Result<&mut [u8]> {
         self.begin_ranges(plan)?;
@@ -507,8 +507,8 @@ impl FetchedBytes {
         Ok(())
     }
 
-    /// Calls `run` with the numbers of some tasks of the plan and their bytes. Returns the error
-    /// with the lowest task number, together with that number.
+    /// Calls `run` with the number and the bytes of each of these tasks of the plan. Returns the
+    /// error with the lowest task number, together with that number.
     pub(in crate::read) fn for_each(
         &self,
         plan: &ReadPlan,

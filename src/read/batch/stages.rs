@@ -2,11 +2,11 @@
 //! asynchronous source, threads that only decode.
 //!
 //! 1. *Plan*: a [`ReadPlan`] states the chunks, the byte ranges and the destination of each sample.
-//! 2. *Fetch*: [`FetchedBytes`] hold the bytes of a plan. A [`Source`](crate::source::Source) reads
-//!    many ranges at once.
+//! 2. *Fetch*: [`FetchedBytes`] holds the bytes of a plan. A [`Source`](crate::source::Source)
+//!    reads many ranges at once.
 //! 3. *Decode*: a [`Decoder`] fills the destinations. For several threads, a plan is divided into
-//!    [`PlanSegment`]s. For a device that decodes, [`Decoder::visit_blocks`] hands out the stored
-//!    blocks instead.
+//!    [`PlanSegment`]s. If a device decodes, [`Decoder::visit_blocks`] hands out the stored blocks
+//!    instead.
 
 pub use super::plan::{FetchedBytes, ReadPlan};
 pub use crate::codec::{BlockScratch, StoredBlock};
@@ -97,7 +97,7 @@ impl Decoder {
         let tasks = &plan.list.tasks;
         let result = bytes.for_each(plan, plan.list.of_column(number), &mut |task, bytes| match tasks.get(task) {
             Some(task) => decode(&mut self.tasks, task, bytes),
-            None => Err(Error::internal("a fetched chunk belongs to no task of its plan")),
+            None => Err(Error::internal("a fetched chunk does not belong to any task of its plan")),
         });
         result.map_err(|(_, error)| error)
     }
@@ -139,7 +139,8 @@ impl Decoder {
             return Err(Error::bad_argument("the column is ragged or nested; decode it into a ColumnBuffer"));
         }
         if positions.len() != count {
-            let message = format!("{} positions for a plan of {count} samples", positions.len());
+            let message =
+                format!("expected {count} positions, one for each sample of the plan, but got {}", positions.len());
             return Err(Error::bad_argument(message));
         }
         let sample_bytes = layout.inner_bytes;
@@ -199,10 +200,11 @@ impl Decoder {
     /// values; [`ColumnBuffer::value_start`] returns the offset at which the values of a sample
     /// belong.
     ///
-    /// If devices do not decode an encoding, its blocks are decoded here and visited as raw blocks.
+    /// If devices cannot decode the encoding of a block, the block is decoded here and visited as a
+    /// raw block.
     ///
-    /// Cost: finding and verifying the blocks. Fails like [`Decoder::decode`], with the error of
-    /// `visit`, or on a big-endian machine, because elements have the byte order of the file. On
+    /// Cost: finding and verifying the blocks. Fails like [`Decoder::decode`], or with the error of
+    /// `visit`. Also fails on a big-endian machine, because stored elements are little-endian. On
     /// failure, `out` is empty.
     pub fn visit_blocks(
         &mut self,
@@ -275,7 +277,7 @@ fn too_few() -> Error {
     Error::bad_argument("a position is outside the batch")
 }
 
-/// Prepares a buffer for samples without values.
+/// Prepares a buffer that will receive the shapes and nulls of samples, but no values.
 fn begin_visit(decoder: &mut TaskDecoder, column: &ColumnInner, list: &TaskList, out: &mut ColumnBuffer) -> Result<()> {
     decoder.begin(0);
     begin_without_values(column, list, out)?;

@@ -6,7 +6,8 @@
 //! is a range of ranks that one chunk serves. Tasks are independent: any thread can run any of
 //! them.
 //!
-//! What to fetch is a choice between few bytes and few requests. From few bytes to many:
+//! What to fetch is a trade-off between few bytes and few requests. The options, from the fewest
+//! bytes to the most:
 //!
 //! 1. Nothing, if the file is in memory or the decoder has the chunk.
 //! 2. The samples' own bytes, if they are stored raw, have a fixed shape, and are in a chunk that
@@ -17,8 +18,8 @@
 //!    ([`should_decode_whole`]).
 //!
 //! The choice between 3 and 4 requires the block index, and finding the chunk requires an index
-//! page. Both may have to be read first. So a [`TaskList`] is filled in three steps, and each step
-//! prefetches what the next one reads.
+//! page. It can be necessary to read both first. So a [`TaskList`] is filled in three steps, and
+//! each step prefetches what the next one reads.
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -119,8 +120,8 @@ impl Selection {
         }
     }
 
-    /// Returns the number of ranks, starting at `rank` and before `end`, whose samples and
-    /// positions are both consecutive.
+    /// Returns how many ranks, starting at `rank` and before `end`, have consecutive samples at
+    /// consecutive positions.
     #[inline]
     pub(in crate::read) fn run(&self, rank: usize, end: usize) -> usize {
         if self.range.is_some() {
@@ -138,7 +139,7 @@ impl Selection {
         count
     }
 
-    /// Returns the number of ranks, starting at `rank` and before `end`, whose samples have no gap.
+    /// Returns how many ranks, starting at `rank` and before `end`, have samples without a gap.
     fn dense(&self, rank: usize, end: usize) -> usize {
         if self.range.is_some() {
             return end.saturating_sub(rank);
@@ -171,7 +172,7 @@ pub(in crate::read) struct Task {
     pub location: ChunkLocation,
     /// The ranks of its samples in the selection.
     pub ranks: Range<usize>,
-    /// The bytes of the file to fetch. Empty if there are none.
+    /// The bytes of the file to fetch. Empty if nothing is fetched.
     pub bytes: Range<u64>,
     /// If blocks are fetched: the block index of the chunk, and the range of the blocks in its
     /// body.
@@ -183,14 +184,15 @@ pub(in crate::read) struct Task {
     /// destination.
     pub is_whole_chunk: bool,
     /// The request is a range that continues from the previous chunk. The next request will
-    /// probably need the rest of this chunk, so it is decoded whole.
+    /// probably need the rest of this chunk, so the chunk is decoded whole.
     pub continues_range: bool,
     /// This is the last task of its column, so the decoder caches its chunk.
     pub is_last: bool,
 }
 
 impl Task {
-    /// Returns the number of requested samples, for the decision whether to decode the whole chunk.
+    /// Returns the number of samples that count as requested when deciding whether to decode the
+    /// whole chunk.
     pub(in crate::read) fn requested(&self) -> usize {
         if self.continues_range { self.location.sample_count() } else { self.ranks.len() }
     }
@@ -201,18 +203,18 @@ impl Task {
 ///
 /// Planning has three steps, each for all columns: [`TaskList::begin`], [`TaskList::locate`],
 /// [`TaskList::complete`]. Each step prefetches what the next one reads. So the number of round
-/// trips depends neither on the number of columns nor, if a caller takes several lists through each
-/// step together, on the number of files.
+/// trips does not depend on the number of columns. If a caller takes several lists through each
+/// step together, it does not depend on the number of files either.
 #[derive(Default)]
 pub(in crate::read) struct TaskList {
     pub selection: Selection,
     pub tasks: Vec<Task>,
     /// For the last chunk whose samples are read individually: the length of its values, and how
-    /// many of these bytes were used.
+    /// many of these bytes were read sample by sample.
     pub last_unread: (usize, usize),
     /// Finds the blocks of samples.
     planner: Option<OpenChunk>,
-    /// The chunks of all columns for which the choice of what to fetch is still open.
+    /// The chunks of all columns for which it is not yet decided what to fetch.
     requested: Vec<RequestedChunk>,
     /// Ranges that will be read soon.
     upcoming: Vec<Range<u64>>,
@@ -422,7 +424,8 @@ impl TaskList {
     fn fetch(&mut self, chunk: RequestedChunk, column: &ColumnInner, cached_chunk: Option<&OpenChunk>) -> Result<()> {
         let RequestedChunk { task, block_index } = chunk;
         let location = task.location;
-        // a range is decoded in order, so a chunk before the open one would replace it
+        // a range is decoded in order, so an earlier chunk would replace the open one before it is
+        // used
         let is_reachable = !self.selection.is_range() || task.ranks.start == 0;
         if is_reachable
             && cached_chunk.is_some_and(|cached_chunk| cached_chunk.is_at(&location) && cached_chunk.has_body())
@@ -494,7 +497,7 @@ impl TaskList {
             // the open chunk
             let bytes = if bytes.is_empty() { 0..column.layout().element_bytes } else { bytes };
             let needed = planner.blocks_of(body, &bytes).map_err(|error| in_chunk(error, &task.location))?;
-            let needed = needed.ok_or_else(|| Error::internal("a chunk that is read by block is not in blocks"))?;
+            let needed = needed.ok_or_else(|| Error::internal("a chunk to read block by block has no blocks"))?;
             if let Some(last) = self.tasks.get_mut(first..).and_then(<[Task]>::last_mut)
                 && let Some((_, blocks)) = &mut last.blocks
                 && needed.start <= blocks.end
@@ -565,7 +568,7 @@ impl TaskList {
         column: &ColumnInner,
         unread: &mut Vec<Range<u64>>,
     ) -> Result<()> {
-        // in a map, the whole chunk was prefetched on first use of a block
+        // in a mapped file, the first use of a block has already prefetched the whole chunk
         let is_map = column.file.bytes().memory().is_some();
         let is_read = |chunk| if is_map { column.is_open(chunk) } else { column.is_checked(chunk) };
         let is_whole = |task: &&Task| task.blocks.is_none() && task.fetch != Fetch::Values;
@@ -586,15 +589,15 @@ fn touched_bytes(cached_chunk: Option<&OpenChunk>, location: &ChunkLocation) -> 
     cached_chunk.filter(|cached_chunk| cached_chunk.is_at(location)).map_or(0, OpenChunk::touched_bytes)
 }
 
-/// Returns whether to read a whole chunk, as far as that can be decided without its block index,
-/// that is, for columns of fixed shape.
+/// Returns whether to read a whole chunk. This can be decided without the block index only if the
+/// shape is fixed; returns `false` otherwise.
 fn reads_whole_chunk(location: &ChunkLocation, column: &ColumnInner, touched_bytes: usize, task: &Task) -> bool {
     let layout = column.layout();
     let bytes = location.sample_count().saturating_mul(layout.inner_bytes);
     !layout.has_shape() && should_decode_whole(location, bytes, touched_bytes, task.requested()).1
 }
 
-/// Refuses a selection with lost samples of a salvaged file.
+/// Refuses a selection that contains lost samples of a salvaged file.
 fn check_selection(column: &ColumnInner, selection: &Selection) -> Result<()> {
     column.schema().check_known()?;
     if column.index().salvaged_chunks.is_none() {

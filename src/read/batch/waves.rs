@@ -1,14 +1,14 @@
 //! Fetches the bytes of tasks in waves, and decodes each wave before it fetches the next.
 //!
-//! A gather may need more bytes than should be in memory at once, and bytes are cheapest to decode
-//! while they are in the CPU cache. So its coalesced requests are sent in waves, each at most as
-//! long as the maximum that the source has in flight ([`CoalesceConfig::wave_bytes`]): read one
-//! wave, decode its tasks, reuse the memory. A caller that fetches and decodes at different times
+//! A gather can need more bytes than should be in memory at once, and bytes are cheapest to decode
+//! while they are in the CPU cache. So its coalesced requests are sent in waves: read one wave,
+//! decode its tasks, reuse the memory. The maximum length of a wave is what the source can have in
+//! flight ([`CoalesceConfig::wave_bytes`]). A caller that fetches and decodes at different times
 //! keeps all bytes in [`FetchedBytes`](super::plan::FetchedBytes) instead.
 //!
-//! Waves follow the order of the file, so a late task can fail before an earlier one is read. To
-//! make the error independent of offsets, the loop skips only tasks that are later than the
-//! earliest failed one, and goes on until all earlier tasks have run.
+//! Waves follow the order of the file, so a late task can fail before an earlier one is read. The
+//! error must not depend on offsets. So the loop skips only tasks that are later than the earliest
+//! failed one, and goes on until all earlier tasks have run.
 //!
 //! [`CoalesceConfig::wave_bytes`]: crate::open::CoalesceConfig::wave_bytes
 
@@ -30,7 +30,7 @@ pub(in crate::read) struct FetchScratch {
     bytes: Vec<u8>,
 }
 
-/// The error with the lowest task number, which is the one that a single thread would meet first.
+/// The error with the lowest task number. A single thread would return the same error.
 #[derive(Default)]
 pub(in crate::read) struct FirstError(Option<(usize, Error)>);
 
@@ -53,9 +53,9 @@ impl FirstError {
 }
 
 /// Fetches the bytes of tasks, and calls `run` with the number and the bytes of each task: first
-/// the tasks whose bytes are available, then the others by their offsets in the file.
+/// the tasks whose bytes are available, then the other tasks in order of their offsets in the file.
 ///
-/// Runs all tasks before one that fails, so that the error does not depend on the offsets.
+/// Runs all tasks that precede a failed one, so that the error does not depend on the offsets.
 pub(in crate::read) fn fetch(
     source: &dyn Source,
     tasks: &[Task],
@@ -74,20 +74,20 @@ pub(in crate::read) fn fetch(
     let task_ranges = tasks.iter().enumerate().map(|(number, task)| (task.bytes.clone(), number));
     requests.fill(task_ranges, &config).map_err(|error| (0, error))?;
     let mut next = 0;
-    while let Some(rest) = requests.ranges().get(next..).filter(|rest| !rest.is_empty()) {
-        if requests.needed(next).iter().all(|(_, task)| first.is_before(*task)) {
+    while let Some(rest) = requests.as_slice().get(next..).filter(|rest| !rest.is_empty()) {
+        if requests.ranges_of(next).iter().all(|(_, task)| first.is_before(*task)) {
             next += 1;
             continue;
         }
         let wave = wave(rest, config.wave_bytes());
-        let out = room(bytes, wave).map_err(|error| (first_task(requests.needed(next)), error))?;
+        let out = room(bytes, wave).map_err(|error| (first_task(requests.ranges_of(next)), error))?;
         let failed = source.read_ranges(wave, out).err();
         let read = failed.as_ref().map_or(wave.len(), |error| error.range);
         let mut out = &*out;
         for (number, range) in (next..).zip(wave.iter().take(read)) {
             // the length of `out` is the total length of the requests in the wave
             let bytes = out.split_off(..range_length(range)).unwrap_or(&[]);
-            for (needed, task) in requests.needed(number).iter().filter(|(_, task)| *task < tasks.len()) {
+            for (needed, task) in requests.ranges_of(number).iter().filter(|(_, task)| *task < tasks.len()) {
                 if !first.is_before(*task) {
                     let bytes = bytes_of(range.start, bytes, needed);
                     run(*task, TaskBytes::Fetched(bytes)).unwrap_or_else(|error| first.add(*task, error));
@@ -96,8 +96,8 @@ pub(in crate::read) fn fetch(
         }
         next += read;
         if let Some(RangeError { error, .. }) = failed {
-            let offset = requests.ranges().get(next).map_or(0, |range| range.start);
-            first.add(first_task(requests.needed(next)), read_error(error, offset));
+            let offset = requests.as_slice().get(next).map_or(0, |range| range.start);
+            first.add(first_task(requests.ranges_of(next)), read_error(error, offset));
             next += 1;
         }
     }
@@ -119,14 +119,15 @@ fn wave(requests: &[Range<u64>], max_bytes: u64) -> &[Range<u64>] {
 fn room<'b>(bytes: &'b mut Vec<u8>, requests: &[Range<u64>]) -> Result<&'b mut [u8]> {
     let needed = requests.iter().map(range_length).fold(0, usize::saturating_add);
     if bytes.len() < needed {
-        // in steps, so that not every slightly larger request grows the memory
+        // grows in steps, so that a slightly longer request does not reallocate the memory each
+        // time
         memory::resize(bytes, needed.checked_next_multiple_of(GROWTH_BYTES).unwrap_or(needed), 0)?;
     }
     bytes.get_mut(..needed).ok_or_else(|| Error::internal("memory for requests is too short"))
 }
 
-/// Calls `run` with the number of each task that needs no fetched bytes, up to the first that
-/// fails. Excludes chunks that are read last.
+/// Calls `run` with the number of each task that needs no fetched bytes, up to the first task that
+/// fails. Skips the chunks that are read into the cache, because they are read last.
 pub(in crate::read) fn run_available(
     tasks: &[Task],
     mut run: impl FnMut(usize, TaskBytes<'_>) -> Result<()>,

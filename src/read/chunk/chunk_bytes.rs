@@ -1,21 +1,22 @@
 //! The stored bytes of a chunk: its header, checked against the index, and its body, verified
 //! according to the reader's policy.
 //!
-//! A chunk is read in one of three ways. A chunk that is short or not in blocks is read whole. If
-//! its values are in blocks and the file is read with positional reads (`pread`), its *block index*
-//! is read first, and then individual blocks. (In this module, *block index* includes everything
-//! before the first block: part table, nulls, extents, lists and the index itself.) For a raw chunk
-//! of fixed samples that was verified before, neither is needed: its samples are read individually.
+//! A chunk is read in one of three ways. If it is short, or if its values are not divided into
+//! blocks, it is read whole. If its values are divided into blocks and the file is read with
+//! positional reads (`pread`), its *block index* is read first, and then individual blocks. (In
+//! this module, *block index* includes everything before the first block: part table, nulls,
+//! extents, lists and the index itself.) If the chunk has raw samples of a fixed shape and was
+//! verified before, neither is needed: its samples are read individually.
 //!
 //! The length of the block index is known only after its first bytes are read. To save a round
 //! trip, the first read has the length [`first_read_bytes`], which usually suffices. The position
 //! of a sample's block is guessed from the block size of the chunk opened before, and the block is
 //! prefetched at the same time.
 //!
-//! Damage to one block must not cost any sample of another. So the block index is verified when a
-//! chunk is opened, and each block when its bytes are first used. Verified chunks and blocks are
-//! recorded for the whole file, so that no byte is verified twice, unless the policy is
-//! [`Verification::Always`].
+//! Damage to one block must not make samples in another block unreadable. So the block index is
+//! verified when a chunk is opened, and each block is verified when its bytes are first used.
+//! Verified chunks and blocks are recorded for the whole file, so that no byte is verified twice,
+//! unless the policy is [`Verification::Always`].
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -62,9 +63,9 @@ pub(in crate::read) fn chunk_in_memory<'a>(
     Ok((chunk, body))
 }
 
-/// Verifies the header and the body of a chunk according to the reader's policy, and records that.
-/// If the chunk is in blocks, verifies only its block index; [`check_blocks`] verifies its blocks
-/// when they are used.
+/// Verifies the header and the body of a chunk according to the reader's policy, and records that
+/// they are verified. If the values are divided into blocks, verifies only the block index;
+/// [`check_blocks`] verifies the blocks when they are used.
 pub(in crate::read) fn check_chunk_bytes<'a>(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -108,7 +109,7 @@ fn check_raw_bytes(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> R
     Err(Error::corrupt("R-4.5", message))
 }
 
-/// Checks the block index of values in raw blocks, because no decoder does.
+/// Checks the block index if the values are in raw blocks, because no decoder checks it.
 fn check_raw_blocks(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> Result<()> {
     let encoding = encoding(header.entry.encoding)?;
     let is_raw = encoding.is_in_blocks() && encoding.is_identity();
@@ -119,8 +120,8 @@ fn check_raw_blocks(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> 
 }
 
 /// Verifies, according to the reader's policy, the blocks that contain these bytes of the values,
-/// and records that. The error for a damaged block names the samples lost with it, which are found
-/// through `content`.
+/// and records that they are verified. The error for a damaged block names the samples that are
+/// lost with it. `content` is needed to find them.
 pub(in crate::read) fn check_blocks(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -136,10 +137,10 @@ pub(in crate::read) fn check_blocks(
     if missing.is_empty() {
         return Ok(());
     }
-    // a whole unit can be verified only if all of its blocks were read
+    // blocks are recorded in units, and a unit is recorded only if all of its blocks were read
     let expected = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
     if part.check_crcs_of(&expected).is_err() {
-        // another block of the unit may be damaged, which does not affect these bytes
+        // only damage to a block that contains these bytes matters
         return blocks.into_iter().try_for_each(|block| {
             // `block` is below the block count
             part.check_crcs_of(&(block..block + 1))
@@ -228,8 +229,9 @@ fn parse_chunk_header(
 }
 
 /// Returns the length of the values of a chunk whose samples can be read individually; `None` for
-/// other chunks. The file must not be in memory, and the chunk must consist of raw samples only. It
-/// must have been verified before; with [`Verification::Never`], only its header.
+/// any other chunk. Samples can be read individually if the file is not in memory, and the chunk
+/// consists only of raw samples and was verified before. With [`Verification::Never`], only the
+/// header of the chunk is checked.
 pub(in crate::read) fn seekable_value_bytes(column: &ColumnInner, location: &ChunkLocation) -> Result<Option<usize>> {
     let entry = &location.entry;
     let layout = column.layout();
@@ -255,7 +257,7 @@ fn check_header_only(column: &ColumnInner, location: &ChunkLocation) -> Result<b
         return Ok(false);
     }
     let header = chunk_header(column, &location.entry)?;
-    // otherwise is violated, which loading the chunk reports
+    // otherwise the chunk violates, which is reported when it is loaded
     let expected = u64::from(location.entry.sample_count).saturating_mul(u64_of(column.layout().inner_bytes));
     let right = u64::from(header.raw_bytes) == expected;
     if right {
@@ -264,7 +266,7 @@ fn check_header_only(column: &ColumnInner, location: &ChunkLocation) -> Result<b
     Ok(right)
 }
 
-/// Returns whether the values of a chunk are in blocks.
+/// Returns whether the values of a chunk are divided into blocks.
 #[inline]
 pub(in crate::read) fn is_in_blocks(entry: &ChunkEntry) -> Result<bool> {
     Ok(encoding(entry.encoding)?.is_in_blocks())
@@ -281,7 +283,7 @@ fn split_header(bytes: &[u8]) -> Result<(&[u8; HEADER_BYTES], &[u8])> {
     bytes.split_first_chunk().ok_or_else(|| Error::internal("the bytes of a chunk are shorter than its header"))
 }
 
-/// Returns the length of the header and the body.
+/// Returns the total length of the header and the body.
 pub(in crate::read) fn chunk_bytes(entry: &ChunkEntry) -> Result<usize> {
     let length = usize::try_from(entry.stored_bytes).ok().and_then(|bytes| bytes.checked_add(HEADER_BYTES));
     length.ok_or_else(|| Error::over_limit("the chunk is too large for this machine"))
@@ -298,7 +300,7 @@ const FIRST_READ_BYTES: usize = 1024;
 const GUESS_MARGIN_BYTES: u64 = 1 << 10;
 
 /// Returns the block index of a chunk, cached or read; `None` if its blocks are not read
-/// individually, because the file is in memory or the chunk is short.
+/// individually, because the file is in memory, or because the chunk is short or has no blocks.
 pub(in crate::read) fn block_index_of(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -317,14 +319,14 @@ pub(in crate::read) fn block_index_of(
     Ok(Some(block_index))
 }
 
-/// Returns whether the blocks of a chunk are read individually: the file is not in memory, and the
-/// chunk is long enough.
+/// Returns whether the blocks of a chunk are read individually: the chunk has blocks and is long
+/// enough, and the file is not in memory.
 fn has_block_index(column: &ColumnInner, entry: &ChunkEntry) -> Result<bool> {
     Ok(reads_blocks(column, entry) && is_in_blocks(entry)? && column.file.bytes().memory().is_none())
 }
 
-/// Adds the ranges of the block index and the block of a sample, if the blocks of its chunk are
-/// read individually.
+/// Adds the range of the block index of a chunk and the range that probably contains the block of a
+/// sample, if the blocks of the chunk are read individually.
 pub(in crate::read) fn block_index_ranges(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -342,9 +344,9 @@ pub(in crate::read) fn block_index_ranges(
 }
 
 /// Guesses the range of the block of a sample, so that it can be read together with the block index
-/// instead of after it. Assumes that blocks have as many samples as in the chunk opened before, and
-/// that all have the same length. `None` if the blocks of the chunk are not read individually, or
-/// if no chunk was opened before.
+/// instead of after it. Assumes that each block has as many samples as a block of the chunk opened
+/// before, and that all blocks have the same length. `None` if the blocks of the chunk are not read
+/// individually, or if no chunk was opened before.
 pub(in crate::read) fn guessed_block(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -365,8 +367,8 @@ pub(in crate::read) fn guessed_block(
     Ok(Some(start..end))
 }
 
-/// Records how many samples a block has, for [`guessed_block`]. For ragged samples, this is an
-/// estimate. `values` starts with the block index.
+/// Records how many samples a block has, for [`guessed_block`]. For ragged samples, the number is
+/// an estimate. `values` starts with the block index.
 fn record_block_size(column: &ColumnInner, header: &ChunkHeader, values: &[u8]) -> Result<()> {
     let encoding = encoding(header.entry.encoding)?;
     let first = first_block_elements(values, |block_index| encoding.table_bytes(block_index));
@@ -384,7 +386,8 @@ pub(in crate::read) fn reads_blocks(column: &ColumnInner, entry: &ChunkEntry) ->
     u64::from(entry.stored_bytes) >= min_bytes
 }
 
-/// Reads the block index of a chunk in blocks, and verifies it according to the reader's policy.
+/// Reads the block index of a chunk that has blocks, and verifies it according to the reader's
+/// policy.
 pub(in crate::read) fn read_block_index(column: &ColumnInner, location: &ChunkLocation) -> Result<ChunkBlockIndex> {
     let entry = &location.entry;
     let max_bytes = chunk_bytes(entry)?;
@@ -394,8 +397,8 @@ pub(in crate::read) fn read_block_index(column: &ColumnInner, location: &ChunkLo
     let header = checked_header(column, entry, split_header(&bytes)?.0)?;
     let before = bytes_before_values(column, &header, &bytes)?;
     check_raw_bytes(column, &header, bytes.get(HEADER_BYTES..).unwrap_or(&[]))?;
-    // the first bytes state the length; if they are outside the body, the block index is refused
-    // below
+    // the first bytes of the block index state its length; a block index outside the body is
+    // refused below
     read_up_to(column, location, before.saturating_add(BLOCK_INDEX_HEADER_BYTES).min(max_bytes), &mut bytes)?;
     let values = bytes.get(before..).unwrap_or(&[]);
     let stated = block_index_bytes(values).ok_or_else(beyond_chunk)?;

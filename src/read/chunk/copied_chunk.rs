@@ -1,11 +1,10 @@
 //! Copies chunks, or some of their samples, to another file.
 //!
 //! A chunk is copied in its stored form if all of its samples are needed, and decoded otherwise.
-//! Either way its checksum is verified each time, whatever the reader's policy, because the copy
-//! gets a new checksum, which would vouch for bytes that have changed since they were last
-//! verified. If the chunk of a salvaged file is damaged, the remaining samples are decoded without
-//! the damaged blocks. Samples are passed to the encoder in the byte order of the file, and nulls
-//! can be inserted between them.
+//! Either way, its checksum is verified each time, whatever the reader's policy. The copy gets a
+//! new checksum, which would otherwise vouch for bytes that have changed since they were last
+//! verified. If a chunk of a salvaged file is damaged, only its intact blocks are decoded. Samples
+//! are passed to the encoder in the byte order of the file, and nulls can be inserted between them.
 
 use crate::batch::ListBuffer;
 use crate::bytes::le::{self, u64_of};
@@ -40,7 +39,8 @@ pub(in crate::read) fn stored_chunk(
 ) -> Result<(EncodedChunk, u64)> {
     with_chunk(column, chunk, scratch, |region, stored, decoder| {
         let body = stored.body.start();
-        // each time, because the copy gets a new checksum, which would vouch for changed bytes
+        // verified each time, because the new checksum of the copy would otherwise vouch for
+        // changed bytes
         region.check_body(body)?;
         let side = decoder.side_facts(stored)?;
         let chunk =
@@ -50,7 +50,7 @@ pub(in crate::read) fn stored_chunk(
 }
 
 /// Reads samples of chunk number `chunk`, by their positions in it, into a new chunk that starts at
-/// `first_sample`. `None` becomes a null. None of the samples may be lost.
+/// `first_sample`. `None` becomes a null. The samples must not be lost.
 pub(in crate::read) fn select_from_chunk(
     column: &ColumnInner,
     chunk: u64,
@@ -64,7 +64,7 @@ pub(in crate::read) fn select_from_chunk(
             .map_or(Vec::new(), |salvaged_chunks| salvaged_chunks.lost().positions_in(&stored.header.entry.samples()));
         let intact;
         let content = if lost.is_empty() {
-            region.check_body(stored.body.start())?; // each time, for the same reason as above
+            region.check_body(stored.body.start())?; // each time, as in `stored_chunk`
             decoder.load(stored)?;
             decoder.content(stored.body)
         } else {
@@ -97,7 +97,7 @@ fn with_chunk<T>(
     take().map_err(|error| column.in_column(error))
 }
 
-/// Returns samples of a chunk of a nested column, in the form that an encoder expects.
+/// Returns the selected samples of a chunk of a nested column, in the form that an encoder expects.
 fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
     let (mut buffer, mut words, mut values) = (ColumnBuffer::new(), Vec::new(), Vec::new());
     buffer.begin_lists(layout.levels)?;
@@ -113,7 +113,7 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usiz
         // `i` is below the chunk's sample count
         memory::extend(&mut values, content.values_of(layout, &(i..i + 1))?)?;
     }
-    le::swap_to_native(layout.element_bytes, &mut values); // to the order of the file
+    le::swap_to_native(layout.element_bytes, &mut values); // to the byte order of the file
     let (validity, shape) = chunk_parts(layout, &buffer)?;
     Ok(RawChunk {
         sample_count: u32::try_from(samples.len()).unwrap_or(0), // at most 2^24
@@ -125,7 +125,7 @@ fn nested_samples(layout: &Layout, content: &Content<'_>, samples: &[Option<usiz
     })
 }
 
-/// Returns samples of a chunk, in the form that an encoder expects.
+/// Returns the selected samples of a chunk, in the form that an encoder expects.
 fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> Result<RawChunk> {
     if layout.is_nested() {
         return nested_samples(layout, content, samples);
@@ -171,7 +171,7 @@ fn select(layout: &Layout, content: &Content<'_>, samples: &[Option<usize>]) -> 
             }
         }
     }
-    // converts to the byte order of the file, by the same operation
+    // to the byte order of the file: swapping is its own inverse
     le::swap_to_native(layout.element_bytes, &mut raw.values);
     Ok(raw)
 }

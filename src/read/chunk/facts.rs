@@ -1,9 +1,9 @@
 //! Facts about one chunk, for callers: its position and encoding, its blocks, the cost of reading a
 //! sample, and the reasons for its size.
 //!
-//! They differ in cost. The position needs an entry of the index; the blocks also need the block
-//! index. An explanation reads and decodes the values, and encodes them again with every encoding
-//! of this build.
+//! These facts differ in cost. The position requires only an entry of the index; the blocks also
+//! require the block index. An explanation reads and decodes the values, and encodes them again
+//! with every encoding of this build.
 
 use super::chunk_bytes::{
     chunk_bytes, chunk_header, fetch_chunk, first_read_bytes, is_in_blocks, read_block_index, reads_blocks,
@@ -56,7 +56,7 @@ pub(in crate::read) fn chunk_info(column: &ColumnInner, location: &ChunkLocation
 #[non_exhaustive]
 pub struct ChunkBlocks {
     /// The range of the file before the first block: nulls, extents, lists, and the block index
-    /// itself. If the file is read with positional reads (`pread`), it is read once.
+    /// itself. If the file is read with positional reads (`pread`), this range is read only once.
     pub block_index: Range<u64>,
     /// At least one block, in file order, without gaps.
     pub blocks: Vec<BlockInfo>,
@@ -66,7 +66,7 @@ pub struct ChunkBlocks {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BlockInfo {
-    /// The samples with elements in the block. A long sample is in several blocks.
+    /// The samples with elements in the block. A long sample spans several blocks.
     pub samples: Range<u64>,
     /// Its range in the file.
     pub file_range: Range<u64>,
@@ -81,7 +81,7 @@ pub struct BlockInfo {
 pub struct ColdRead {
     /// The number of bytes that are read once for many samples: header, nulls, extents and block
     /// index. 0 if the chunk is read whole.
-    pub block_index_bytes: u64,
+    pub prefix_bytes: u64,
     /// The average number of bytes that are read for each sample: its blocks, or the whole chunk.
     pub sample_bytes: u64,
 }
@@ -89,7 +89,7 @@ pub struct ColdRead {
 impl ColdRead {
     /// Returns the average number of bytes that are read for the first sample.
     pub fn bytes(&self) -> u64 {
-        self.block_index_bytes.saturating_add(self.sample_bytes)
+        self.prefix_bytes.saturating_add(self.sample_bytes)
     }
 }
 
@@ -105,7 +105,7 @@ fn length(range: &Range<u64>) -> u64 {
     range.end.saturating_sub(range.start)
 }
 
-/// Returns the blocks of a chunk; `None` if its values are not in blocks.
+/// Returns the blocks of a chunk; `None` if its values are not divided into blocks.
 pub(in crate::read) fn chunk_blocks(column: &ColumnInner, location: &ChunkLocation) -> Result<Option<ChunkBlocks>> {
     if !is_in_blocks(&location.entry)? {
         return Ok(None);
@@ -160,11 +160,11 @@ pub(in crate::read) fn cold_read(
     let samples = u64::from(location.entry.sample_count);
     // a chunk of one sample is read whole
     let blocks = blocks.filter(|_| samples > 1 && reads_blocks(column, &location.entry));
-    let Some(blocks) = blocks else { return Ok(ColdRead { block_index_bytes: 0, sample_bytes: whole }) };
+    let Some(blocks) = blocks else { return Ok(ColdRead { prefix_bytes: 0, sample_bytes: whole }) };
     let block_index = usize::try_from(length(&blocks.block_index)).unwrap_or(usize::MAX).saturating_add(HEADER_BYTES);
     let sample_bytes = blocks.bytes_of_samples().div_ceil(samples.into()); // no division by zero: at least 2 samples
     Ok(ColdRead {
-        block_index_bytes: u64_of(block_index.max(first_read_bytes(&location.entry))),
+        prefix_bytes: u64_of(block_index.max(first_read_bytes(&location.entry))),
         sample_bytes: u64::try_from(sample_bytes).unwrap_or(u64::MAX),
     })
 }
@@ -173,7 +173,7 @@ pub(in crate::read) fn cold_read(
 /// [`Column::explain`](crate::Column::explain).
 ///
 /// For a nullable, ragged or nested column, this describes only the values.
-/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`] include nulls, extents and lists, too.
+/// [`Explanation::chunk_bytes`] and [`ChunkInfo::raw_bytes`] also include nulls, extents and lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Explanation {
@@ -184,7 +184,7 @@ pub struct Explanation {
     /// The number of elements in all samples of the chunk. For text and bytes, an element is a
     /// byte; for complex numbers, it is the real or the imaginary half.
     pub element_count: u64,
-    /// The blocks of the values; `None` if they are not in blocks.
+    /// The blocks of the values; `None` if the values are not divided into blocks.
     pub blocks: Option<ChunkBlocks>,
     /// The cost of reading a random sample of the chunk if nothing is cached.
     pub cold_read: ColdRead,
@@ -202,7 +202,7 @@ pub struct Explanation {
     /// The result of each encoding of this build for the values, smallest first.
     pub trials: Vec<Trial>,
     /// The choice of each profile of this build for the values. If a different release wrote the
-    /// file, the chunk may match none of them.
+    /// file, the chunk can differ from all of them.
     pub choices: Vec<Choice>,
 }
 

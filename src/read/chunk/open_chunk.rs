@@ -33,8 +33,8 @@ const DECODE_WHOLE_QUARTERS: usize = 3;
 /// sample is requested. Reading all samples with one call each then costs little more than decoding
 /// the chunk once.
 const DECODE_WHOLE_AFTER: usize = 8;
-/// The minimum number of bytes that an individual sample counts for, because finding a sample costs
-/// about as much as decoding this many bytes.
+/// An individual sample counts for at least this many bytes, because finding a sample costs about
+/// as much as decoding them.
 const MIN_SAMPLE_BYTES: usize = 1024;
 
 /// How much of a chunk is in memory.
@@ -43,8 +43,9 @@ enum ChunkState {
     Unread { value_bytes: usize },
     /// The block index; the validity and the shape are decoded. Blocks are read individually.
     Indexed,
-    /// The whole body. If `mapped`, the file is in memory and the parts are used in place.
-    /// Otherwise the decoder has the validity and the shape, and the values once they are decoded.
+    /// The whole body. If `mapped` is set, the file is in memory and the parts are used in place.
+    /// Otherwise the decoder has the validity and the shape, and also the values once they are
+    /// decoded.
     Loaded { mapped: Option<PartRanges> },
 }
 
@@ -56,8 +57,8 @@ struct CurrentChunk {
     touched_bytes: usize,
 }
 
-/// The open chunk, if there is one, and the memory to decode it. Does not own the stored bytes;
-/// callers pass the body to its methods.
+/// The open chunk, if there is one, and the memory to decode it. The stored bytes are not included;
+/// callers pass the body to the methods.
 pub(in crate::read) struct OpenChunk {
     current: Option<CurrentChunk>,
     decoder: ChunkDecoder,
@@ -130,7 +131,8 @@ impl OpenChunk {
         self.current = Some(CurrentChunk { location: *location, state, touched_bytes });
     }
 
-    /// Opens a chunk whose samples are read individually. `touched_bytes` of it were read before.
+    /// Opens a chunk whose samples are read individually. `touched_bytes` bytes of its values were
+    /// read before.
     pub(in crate::read) fn open_unread(&mut self, location: &ChunkLocation, value_bytes: usize, touched_bytes: usize) {
         self.set_current(location, ChunkState::Unread { value_bytes }, touched_bytes);
     }
@@ -158,7 +160,8 @@ impl OpenChunk {
         self.open(column, location, &header, Body::whole(body))
     }
 
-    /// Opens a chunk whose blocks are read individually. `touched_bytes` of it were decoded before.
+    /// Opens a chunk whose blocks are read individually. `touched_bytes` bytes of its values were
+    /// decoded before.
     pub(in crate::read) fn open_indexed(
         &mut self,
         column: &ColumnInner,
@@ -188,7 +191,7 @@ impl OpenChunk {
         Ok(())
     }
 
-    /// Closes the open chunk, and decodes the validity and the shape of another.
+    /// Closes the open chunk, and decodes the validity and the shape of the next one.
     fn decode_validity_and_shape(
         &mut self,
         column: &ColumnInner,
@@ -201,15 +204,16 @@ impl OpenChunk {
         self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))
     }
 
-    /// Returns the range in the body that the blocks with these bytes of the values take; `None` if
-    /// the values are not in blocks. `body` contains the block index.
+    /// Returns the range in the body of the blocks that contain these bytes of the values. Returns
+    /// `None` if `bytes` is empty, or if the values are not divided into blocks. `body` contains
+    /// the block index.
     pub(in crate::read) fn blocks_of(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<Option<Range<usize>>> {
         let part = self.decoder.blocks(body)?.filter(|_| !bytes.is_empty());
         part.map(|part| part.stored_range(bytes)).transpose()
     }
 
     /// Verifies, according to the reader's policy, the blocks that contain these bytes of the
-    /// values. A chunk that is not in blocks has been verified as a whole.
+    /// values. A chunk without blocks was verified as a whole when it was opened.
     #[inline]
     fn check(&self, column: &ColumnInner, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match self.location() {
@@ -234,7 +238,8 @@ impl OpenChunk {
         part.map_or(Ok(()), |part| check_blocks(column, location, &part, &self.content(body), bytes))
     }
 
-    /// Returns the length of the values; `None` if they are decoded or used in place.
+    /// Returns the decoded length of the values if they are not decoded yet; `None` if they are
+    /// decoded or used in place.
     #[inline]
     pub(in crate::read) fn encoded_bytes(&self) -> Option<usize> {
         match self.state()? {
@@ -283,8 +288,8 @@ impl OpenChunk {
         }
     }
 
-    /// Returns the range of some samples in the values. If the values are used in place, verifies
-    /// their blocks according to the reader's policy.
+    /// Returns the range that these samples take in the values. If the values are used in place,
+    /// verifies their blocks according to the reader's policy.
     #[inline]
     pub(in crate::read) fn values_range(
         &self,
@@ -308,8 +313,8 @@ impl OpenChunk {
         Some(start.saturating_add(values.start)..start.saturating_add(values.end))
     }
 
-    /// Checks that the length of `bytes`, a range of the values, is within the bounds, before
-    /// memory is allocated for it.
+    /// Runs the checks that bound the length of the values, before memory is allocated for `bytes`,
+    /// a range of them.
     pub(in crate::read) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match &self.current {
             Some(CurrentChunk {
@@ -319,10 +324,10 @@ impl OpenChunk {
         }
     }
 
-    /// Decodes a range of the values to `out`, which has its length, and verifies it according to
-    /// the reader's policy. Returns `false`, without filling `out`, if all values are available
-    /// because they were decoded before, are used in place, or are decoded now because the encoding
-    /// cannot decode a range.
+    /// Decodes a range of the values to `out`, which has the same length, and verifies it according
+    /// to the reader's policy. Returns `false` if all values are available instead: they were
+    /// decoded before, are used in place, or are decoded now because the encoding cannot decode a
+    /// range.
     pub(in crate::read) fn decode_range(
         &mut self,
         column: &ColumnInner,
@@ -344,8 +349,8 @@ impl OpenChunk {
     }
 
     /// Verifies, according to the reader's policy, the blocks that contain a range of the values,
-    /// and calls `visit` with each block and the elements of the range in it. Returns `false` if
-    /// devices do not decode the encoding, or if the values are already decoded.
+    /// and calls `visit` with each block and the range of its requested elements. Returns `false`
+    /// if devices do not decode the encoding, or if the values are already decoded.
     pub(in crate::read) fn visit_blocks(
         &self,
         column: &ColumnInner,
@@ -362,7 +367,7 @@ impl OpenChunk {
         self.decoder.visit_blocks(body, bytes, check, visit).map_err(|error| in_chunk(error, location))
     }
 
-    /// Copies or decodes a range of the values to `out`, which has its length.
+    /// Copies or decodes a range of the values to `out`, which has the same length.
     #[inline]
     pub(in crate::read) fn copy(
         &mut self,
@@ -381,8 +386,8 @@ impl OpenChunk {
     }
 }
 
-/// Returns a function that verifies the blocks of a range of the values, according to the reader's
-/// policy.
+/// Returns a function that verifies the blocks that contain a range of the values, according to the
+/// reader's policy.
 fn check_by_policy(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -395,8 +400,8 @@ fn check_by_policy(
 }
 
 /// Decides whether to decode a whole chunk if `count` more of its samples are requested. `bytes` is
-/// the length of its values; `touched_bytes` of them were decoded sample by sample. Also returns
-/// the new value of `touched_bytes`.
+/// the length of its values; `touched_bytes` bytes of them were decoded sample by sample. Also
+/// returns the new value of `touched_bytes`.
 pub(in crate::read) fn should_decode_whole(
     location: &ChunkLocation,
     bytes: usize,
@@ -411,7 +416,7 @@ pub(in crate::read) fn should_decode_whole(
     (after, touched_bytes.saturating_mul(DECODE_WHOLE_AFTER) > bytes || at_once)
 }
 
-/// Returns the body of a chunk, from the file if that is in memory, otherwise from `cached`.
+/// Returns the body of a chunk, from the file if it is in memory, otherwise from `cached`.
 #[inline]
 pub(in crate::read) fn body_of<'a>(
     column: &'a ColumnInner,
@@ -429,8 +434,9 @@ pub(in crate::read) fn body_of<'a>(
 pub(in crate::read) struct CachedBytes {
     /// The header and the body, or some blocks if the blocks of the chunk are read individually.
     pub bytes: Vec<u8>,
-    /// In the latter case, the block index, and the range of the blocks in the body.
+    /// The block index, if the blocks of the chunk are read individually.
     pub block_index: Option<Arc<ChunkBlockIndex>>,
+    /// The range in the body of the blocks in `bytes`, if they are read individually.
     pub blocks: Range<usize>,
 }
 

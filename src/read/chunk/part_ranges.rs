@@ -28,7 +28,8 @@ pub(in crate::read) struct PartRanges {
     validity: Option<Range<usize>>,
     shape: Range<usize>,
     values: Range<usize>,
-    /// The start of the stored values. If these are in blocks, they start with the block index.
+    /// The start of the stored values. If the values are divided into blocks, their block index
+    /// starts here.
     stored_start: usize,
 }
 
@@ -73,7 +74,8 @@ pub(in crate::read) fn part_ranges(
     parts_of_body(column, location, body_in(file, location)?)
 }
 
-/// Returns the parts of a chunk like [`part_ranges`]; `None` if it has other parts besides values.
+/// Returns the parts of a chunk like [`part_ranges`]; also `None` if it has parts other than
+/// values.
 #[inline]
 pub(in crate::read) fn values_only_chunk(
     column: &ColumnInner,
@@ -91,7 +93,7 @@ pub(in crate::read) fn values_only_chunk(
 }
 
 /// Verifies, according to the reader's policy, the blocks that contain these bytes of the values. A
-/// chunk that is not in blocks has been verified as a whole.
+/// chunk without blocks was verified as a whole before.
 #[inline]
 pub(in crate::read) fn check_raw_values(
     column: &ColumnInner,
@@ -107,7 +109,7 @@ pub(in crate::read) fn check_raw_values(
     part.map_or(Ok(()), |part| check_blocks(column, location, &part, &parts.content(body), bytes))
 }
 
-/// Returns the values as a part in blocks; `None` if they are not in blocks.
+/// Returns the values as a part with blocks; `None` if they are not divided into blocks.
 pub(in crate::read) fn stored_blocks<'a>(
     column: &'a ColumnInner,
     location: &ChunkLocation,
@@ -129,8 +131,8 @@ fn has_raw_values(column: &ColumnInner, location: &ChunkLocation) -> Result<bool
     Ok(in_order && is_raw(location.entry.encoding)?)
 }
 
-/// Verifies a chunk of a file in memory, unless it already has been, according to the reader's
-/// policy.
+/// Verifies a chunk of a file in memory according to the reader's policy, unless it was verified
+/// before.
 #[inline]
 fn ensure_checked(column: &ColumnInner, location: &ChunkLocation) -> Result<()> {
     if column.is_open(location.chunk) { Ok(()) } else { check_chunk(column, location) }
@@ -144,7 +146,7 @@ fn check_chunk(column: &ColumnInner, location: &ChunkLocation) -> Result<()> {
     Ok(())
 }
 
-/// Returns the parts of a chunk whose values are raw; `None` if another part is not.
+/// Returns the parts of a chunk whose values are raw; `None` if another part is encoded.
 #[inline]
 fn parts_of_body(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) -> Result<Option<PartRanges>> {
     let (entry, layout) = (&location.entry, column.layout());
@@ -160,7 +162,7 @@ fn parts_of_body(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) ->
 }
 
 fn parts_of_table(column: &ColumnInner, location: &ChunkLocation, body: &[u8]) -> Result<Option<PartRanges>> {
-    // only values may be in blocks; decoding refuses any other part in blocks
+    // only values can be divided into blocks; decoding refuses any other part with blocks
     let is_raw = |part: &Part| {
         let encoding = encoding(part.encoding)?;
         Ok::<bool, Error>(part.is_absent() || encoding.is_identity() && !encoding.is_in_blocks())
@@ -189,8 +191,8 @@ fn is_raw(field: u16) -> Result<bool> {
     Ok(encoding(field)?.is_identity())
 }
 
-/// Returns the range of the values in a body. The stored values are `range`; if they are in blocks,
-/// the block index comes first.
+/// Returns the range of the values in a body. The stored values are in `range`; if they are divided
+/// into blocks, the block index comes first.
 #[inline]
 fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Result<Range<usize>> {
     if !encoding(location.entry.encoding)?.is_in_blocks() {
@@ -205,7 +207,7 @@ fn values_in(location: &ChunkLocation, body: &[u8], range: Range<usize>) -> Resu
 
 #[cold]
 fn wrong_length() -> Error {
-    Error::corrupt("R-5.3", "a raw part is not as long as its decoded bytes")
+    Error::corrupt("R-5.3", "the stored and decoded lengths of a raw part differ")
 }
 
 /// Returns the body of a chunk of a file in memory.

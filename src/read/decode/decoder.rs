@@ -1,15 +1,16 @@
 //! Decodes the tasks of a request: without I/O, on any thread, in reused memory.
 //!
-//! A decoder keeps the chunk of its last task open, so the next task need not open it if it needs
-//! the same chunk. Samples reach their destination in one of three ways:
+//! A decoder keeps the chunk of its last task open, so the next task can use the same chunk without
+//! opening it again. Samples reach their destination in one of three ways:
 //!
-//! * Samples of a fixed shape are decoded straight to it.
+//! * Samples of a fixed shape are decoded straight to their destination.
 //! * Samples that are stored raw in a file in memory are only located at first, and copied together
 //!   at the end. Copies in quick succession overlap their cache misses.
 //! * Values of ragged samples are staged, because the offset of each depends on the lengths of all
 //!   samples before it.
 //!
-//! Public callers use a [`Decoder`](crate::stages::Decoder), which decodes plans with this one.
+//! Public callers use a [`Decoder`](crate::stages::Decoder), which decodes plans with a
+//! [`TaskDecoder`].
 
 use super::output::{
     Destination, FixedOutput, SampleTarget, WholeOutput, begin_buffer, check_delivered, check_length, copy_values,
@@ -29,7 +30,7 @@ use crate::read::file::state::{Verification, in_chunk};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Decodes the tasks of a request. Each thread has its own.
+/// Decodes the tasks of a request. Each thread has its own decoder.
 pub(in crate::read) struct TaskDecoder {
     /// The column of the open chunk.
     column: Option<ColumnInner>,
@@ -42,13 +43,13 @@ pub(in crate::read) struct TaskDecoder {
     pub(in crate::read) ragged: RaggedScratch,
     /// Positions of nulls in the request.
     pub(in crate::read) nulls: Vec<usize>,
-    /// Raw samples of a file in memory, to be copied once all are located.
+    /// Raw samples of a file in memory. They are copied once all of them are located.
     mapped: Vec<MappedSamples>,
-    /// The offset in the file of the sample at each position of the request.
+    /// For each position of the request, the offset of its sample in the file.
     starts: Vec<usize>,
     /// The number of this decoder among the decoders of the request.
     number: usize,
-    /// Blocks are handed out, so chunks are never decoded whole.
+    /// Whether blocks are handed out instead of decoded. Chunks are then never decoded whole.
     pub(in crate::read) visits_blocks: bool,
 }
 
@@ -96,7 +97,7 @@ impl TaskDecoder {
         self.mapped.clear();
     }
 
-    /// Prepares for a column, and closes the open chunk if it belongs to a different one.
+    /// Prepares for a column, and closes the open chunk if it belongs to a different column.
     #[inline]
     pub(in crate::read) fn enter_column(&mut self, column: &ColumnInner) {
         let is_same = self
@@ -109,8 +110,8 @@ impl TaskDecoder {
         }
     }
 
-    /// Opens the chunk of a task, and calls `decode` with its body. If that fails and the bytes
-    /// were fetched, closes the chunk, because the next fetch may return different bytes.
+    /// Opens the chunk of a task, and calls `decode` with its body. If `decode` fails and the bytes
+    /// were fetched, closes the chunk, because the next fetch can return different bytes.
     #[inline]
     fn with_chunk(
         &mut self,
@@ -144,7 +145,7 @@ impl TaskDecoder {
         if let Some((block_index, blocks)) = &task.blocks {
             let bytes = match bytes {
                 TaskBytes::Fetched(bytes) => bytes,
-                TaskBytes::Available => &[], // no bytes: no sample has an element
+                TaskBytes::Available => &[], // none are needed: no sample has an element
             };
             if !self.chunk.is_at(location) || !self.chunk.is_indexed() {
                 self.chunk.open_indexed(column, block_index, 0)?;
@@ -155,7 +156,7 @@ impl TaskDecoder {
         let is_loaded = self.chunk.is_at(location) && self.chunk.has_body();
         let body = match (bytes, column.file.bytes().memory()) {
             (TaskBytes::Fetched(bytes), _) => {
-                // bytes that were fetched again may differ from the verified ones
+                // bytes that were fetched again can differ from the verified ones
                 if !is_loaded || column.file.verification == Verification::Always {
                     let checked = check_chunk_bytes(column, location, bytes);
                     let (header, body) = checked.map_err(|error| in_chunk(error, location))?;
@@ -258,11 +259,11 @@ impl TaskDecoder {
         Ok(())
     }
 
-    /// Locates the samples of a task in a chunk that has only raw values. Returns whether it is
-    /// such a chunk.
+    /// Locates the samples of a task if the file is in memory and the chunk has only raw values.
+    /// Otherwise returns `false`.
     ///
-    /// Most tasks of a gather request one sample of such a chunk. Only the chunk of the last task
-    /// is opened, because opening a chunk takes as long as locating a sample.
+    /// Most tasks of a gather request a single sample of such a chunk. Opening a chunk takes as
+    /// long as locating a sample, so only the chunk of the last task is opened.
     fn find_values_only(&mut self, column: &ColumnInner, selection: &Selection, task: &Task) -> Result<bool> {
         let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
         let plain = values_only_chunk(column, file, location).map_err(|error| in_chunk(error, location))?;
@@ -275,8 +276,8 @@ impl TaskDecoder {
             let at = location.position_of(sample).saturating_mul(sample_bytes);
             let checked = check_raw_values(column, location, &parts, body, &(at..at.saturating_add(sample_bytes)));
             checked.map_err(|error| at_sample(error, sample))?;
-            // in bounds: the chunk contains the sample, and its body has exactly the length of its
-            // samples
+            // in bounds: the chunk contains the sample, and the values of its body have exactly the
+            // length of its samples
             let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
             self.mapped.push(MappedSamples { start, rank, position, samples: 1 });
         }
@@ -361,8 +362,8 @@ impl TaskDecoder {
         Ok(())
     }
 
-    /// Records nulls, extents and value ranges of consecutive ragged samples. Returns the range of
-    /// their values in the chunk, which the caller stages unless the values are in the file.
+    /// Records the nulls, extents and value ranges of consecutive ragged samples. Returns the range
+    /// of their values in the chunk, which the caller stages unless the values are in the file.
     fn describe(
         &mut self,
         column: &ColumnInner,
@@ -460,7 +461,7 @@ impl TaskDecoder {
         self.decode_fixed(column, selection, task, bytes, &mut out)
     }
 
-    /// Completes the destination of column number `number`, and returns its number of nulls.
+    /// Completes the destination of column number `number`, and returns the number of nulls.
     pub(in crate::read) fn finish_output(
         &mut self,
         number: usize,

@@ -95,7 +95,7 @@ impl FixedOutput for SplitOutput<'_, '_> {
     }
 }
 
-/// Copies the values of the samples of `ranks`, which were read individually.
+/// Copies the values of the samples in `ranks`. The samples were read individually.
 pub(in crate::read) fn copy_values<O: FixedOutput>(
     layout: &Layout,
     selection: &Selection,
@@ -119,12 +119,12 @@ pub(in crate::read) fn copy_values<O: FixedOutput>(
 /// The destination of the samples of one column.
 pub(in crate::read) enum Destination<'o> {
     Buffer(&'o mut ColumnBuffer),
-    /// Memory of exactly the length of all samples, which have a fixed shape.
+    /// Memory that is exactly as long as all samples together. Their shape is fixed.
     Bytes(&'o mut [u8]),
 }
 
 impl<'o> Destination<'o> {
-    /// Returns the destinations of all samples, which have a fixed shape of `sample_bytes` each.
+    /// Returns the destinations of all samples. Each sample takes `sample_bytes` bytes.
     pub(in crate::read) fn whole(self, sample_bytes: usize) -> WholeOutput<'o> {
         let bytes = match self {
             Destination::Buffer(buffer) => buffer.values.as_mut_slice(),
@@ -134,8 +134,8 @@ impl<'o> Destination<'o> {
     }
 }
 
-/// Checks the delivered samples for if they are bools, and for if they have 4 or 6
-/// bits. In languages with such types, other bytes would be invalid values.
+/// Checks for delivered bools, and for delivered elements of 4 or 6 bits. In languages
+/// that have such types, any other byte would be an invalid value.
 pub(in crate::read) fn check_delivered(
     column: &ColumnInner,
     selection: &Selection,
@@ -212,9 +212,9 @@ pub struct BlockSamples<'a> {
     pub block: StoredBlock<'a>,
     /// The elements, counted from the start of the block. Not empty.
     pub elements: Range<usize>,
-    /// The position in the request of the sample from which `offset` counts.
+    /// The position in the request of the sample to which `offset` refers.
     pub position: usize,
-    /// The offset in bytes from the start of that sample's values to the elements. If samples are
+    /// The offset in bytes of the elements from the start of that sample's values. If samples are
     /// consecutive in both file and request, the elements can belong to several of them.
     pub offset: usize,
 }
@@ -238,8 +238,8 @@ impl BlockEmitter<'_> {
         (self.visit)(BlockSamples { elements: 0..block.element_count(), block, position, offset: 0 })
     }
 
-    /// Hands out the blocks that contain a range of the values of a chunk: the values of the
-    /// samples starting at `position`.
+    /// Hands out the blocks that contain a range of the values of a chunk. The range has the values
+    /// of consecutive samples, starting with the sample at `position` in the request.
     pub(super) fn emit(
         &mut self,
         position: usize,

@@ -1,13 +1,14 @@
 //! Divides a plan into segments that any thread can decode.
 //!
 //! The tasks of a plan are divided in order, and each segment has tasks of one column. The
-//! destinations are divided with them: for a fixed shape, slots by the positions of the segment's
-//! samples; for a ragged one, entries by their ranks. They do not overlap, so threads need no lock.
+//! destinations are divided in the same way. If the shape is fixed, a segment gets the slots at the
+//! positions of its samples; if it is ragged, the entries at their ranks. Destinations of different
+//! segments do not overlap, so threads need no lock.
 //!
 //! Ragged values cannot be placed until the lengths of all samples are known. Each segment stages
 //! them, and the calling thread lays them out once all segments are decoded. The results of a
-//! segment are stored by its number, whichever thread decoded it. So the outcome does not depend on
-//! scheduling, and memory is reused.
+//! segment are stored under its number, whichever thread decoded it. So the outcome does not depend
+//! on scheduling, and memory is reused.
 
 use super::decoder::TaskDecoder;
 use super::output::{Destination, SplitOutput, begin_buffer, check_delivered, check_length};
@@ -127,8 +128,8 @@ impl ReadPlan {
     /// failure, all buffers are empty.
     ///
     /// Cost: same as [`Decoder::decode`], divided by the number of threads, plus a few lists with
-    /// an entry per requested sample. The calling thread copies values of ragged samples one more
-    /// time.
+    /// an entry per requested sample. The calling thread copies the values of ragged samples one
+    /// more time.
     ///
     /// ```
     /// use std::thread;
@@ -246,7 +247,7 @@ impl ReadPlan {
         first.start..last.end
     }
 
-    /// Prepares the destinations of a column, to be divided among its segments.
+    /// Prepares the destinations of a column, which are then divided among its segments.
     fn destinations<'o>(
         &self,
         number: usize,
@@ -337,7 +338,7 @@ fn not_of_plan() -> Error {
     Error::internal("a segment has a column, a task or a destination that its plan does not have")
 }
 
-/// The values that each segment has staged.
+/// The values and lists that each segment has staged.
 struct StagedBySegments<'s>(&'s [SegmentResult]);
 
 impl StagedValues for StagedBySegments<'_> {

@@ -7,7 +7,7 @@
 //! offsets.
 //!
 //! The structure of a nested sample is staged as `u32` words: first, level by level, a word with
-//! the length of each list; then a bit for each item if items may be null; then the varying extents
+//! the length of each list; then a bit for each item if items can be null; then the varying extents
 //! of each item. The samples are then laid out in the order of the request, level by level.
 
 use super::output::BlockEmitter;
@@ -25,7 +25,7 @@ use std::ops::Range;
 /// The values of a decoded ragged sample.
 #[derive(Clone, Debug, Default)]
 pub(in crate::read) struct RaggedValues {
-    /// The number of the decoder that staged them; `None` if they are in the file.
+    /// The number of the decoder that staged the values; `None` if they are in the file.
     pub decoder: Option<usize>,
     pub bytes: Range<usize>,
     /// For a nested column: the number of the decoder that staged the lists, and the range of their
@@ -64,8 +64,8 @@ pub(in crate::read) trait StagedValues {
     /// Returns the lists that decoder number `decoder` has staged.
     fn words(&self, decoder: usize) -> &[u32];
 
-    /// If the values of decoder 0 end at `end`, swaps them with `out`, whose memory they use.
-    /// Returns whether they were swapped.
+    /// If the values of decoder 0 end at `end`, swaps them with `out`, because they were staged in
+    /// the memory of the output. Returns whether they were swapped.
     fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
 }
 
@@ -94,11 +94,11 @@ pub(in crate::read) struct RaggedOutput<'o> {
     pub values: &'o mut [RaggedValues],
     /// The varying extents of each sample.
     pub extents: &'o mut [u32],
-    /// If set, takes the blocks of the values, which are then not staged.
+    /// If set, takes the blocks of the values. The values are then not staged.
     pub blocks: Option<BlockEmitter<'o>>,
 }
 
-/// The values and extents of the ragged samples of a request by rank, in memory that is reused.
+/// The values and extents of the ragged samples of a request, by rank. The memory is reused.
 #[derive(Default)]
 pub(in crate::read) struct RaggedScratch {
     pub values: Vec<RaggedValues>,
@@ -119,9 +119,9 @@ impl RaggedScratch {
         RaggedOutput { first_rank: 0, values: &mut self.values, extents: &mut self.extents, blocks: None }
     }
 
-    /// Fills `out`, which was prepared before, in the order of the request. `staged` holds the
-    /// values of each decoder; `file` is the file if it is in memory. If `has_values` is false,
-    /// adds no values.
+    /// Fills `out`, which must be prepared, in the order of the request. `staged` holds the values
+    /// of each decoder; `file` is the file if it is in memory. If `has_values` is false, adds no
+    /// values.
     pub(in crate::read) fn finish(
         &mut self,
         layout: &Layout,
@@ -168,7 +168,8 @@ impl RaggedScratch {
             return Ok(());
         }
         if selection.is_range() {
-            // nothing was staged, so this gives each its own memory back
+            // if nothing was staged, returns the swapped memory of the buffer and of the staging
+            // area
             staged.exchange(0, &mut out.values);
         }
         let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
@@ -185,7 +186,7 @@ impl RaggedScratch {
 }
 
 /// Returns the number of extents that are staged for each sample. It is 0 for a nested column,
-/// because there items have extents, not samples.
+/// where items have extents but samples do not.
 pub(in crate::read) fn sample_extents(layout: &Layout) -> usize {
     if layout.is_nested() { 0 } else { layout.varying }
 }
@@ -199,8 +200,9 @@ pub(in crate::read) fn copy_extents(layout: &Layout, content: &Content<'_>, i: u
     Ok(())
 }
 
-/// The word of a null list. It cannot be a length, because bounds lists whose members take
-/// bytes in the shape part or no bytes at all, and bounds the bytes of other items.
+/// The word that stands for a null list. It cannot be a length: limits the number of members
+/// that take bytes in the shape part or no bytes at all, and limits the total length of all
+/// other items.
 const NULL: u32 = u32::MAX;
 
 /// Appends the words of the lists and items of sample `i` of a chunk to `words`.
@@ -263,7 +265,7 @@ fn words_of_bits(count: usize) -> usize {
     count.div_ceil(32)
 }
 
-/// Words, consumed from the start.
+/// Words that are consumed from the start.
 struct Words<'w>(&'w [u32]);
 
 impl<'w> Words<'w> {
@@ -279,8 +281,8 @@ fn too_early() -> Error {
     Error::internal("the staged lists of a sample end too early")
 }
 
-/// Lays out the samples of a request level by level in `out`, which was prepared before. `values`
-/// is indexed by rank. `by_position` is reusable memory.
+/// Lays out the samples of a request level by level in `out`, which must be prepared. `values` is
+/// indexed by rank. `by_position` is reusable memory.
 fn lay_out_lists(
     layout: &Layout,
     selection: &Selection,
@@ -337,7 +339,7 @@ pub(in crate::read) fn push_sample(layout: &Layout, words: &[u32], out: &mut Col
     Ok(())
 }
 
-/// Appends the nulls of `count` items.
+/// Appends the validity of `count` items.
 fn push_presence(words: &[u32], count: usize, out: &mut ColumnBuffer) -> Result<()> {
     let mut left = count;
     let mut at = out.item_count;
@@ -354,7 +356,7 @@ fn push_presence(words: &[u32], count: usize, out: &mut ColumnBuffer) -> Result<
     Ok(())
 }
 
-/// Appends extents and ends of items.
+/// Appends the extents and the ends of items.
 fn push_extents(varying: usize, words: &[u32], out: &mut ColumnBuffer) -> Result<()> {
     memory::extend(&mut out.extents, words)?;
     memory::reserve(&mut out.offsets, words.len() / varying)?; // no division by zero: at least 1
@@ -367,7 +369,7 @@ fn push_extents(varying: usize, words: &[u32], out: &mut ColumnBuffer) -> Result
     Ok(())
 }
 
-/// Converts offsets from units of `inner_elements` to elements.
+/// Converts offsets from units of `inner_elements` elements to single elements.
 fn scale(offsets: &mut [u64], inner_elements: usize) {
     if inner_elements != 1 {
         offsets.iter_mut().for_each(|offset| *offset = offset.saturating_mul(u64_of(inner_elements)));

@@ -1,9 +1,9 @@
 //! One column of an open file: the handle that callers keep.
 //!
-//! A column lends samples that need no decoding, returns facts about chunks, and creates cursors,
-//! which read all other samples. It also reads whole chunks, for files that are assembled from
-//! chunks of other files. Every error that leaves this module names the path of the file, the
-//! column and the samples concerned.
+//! A column returns samples that need no decoding, borrowed from the file. It also returns facts
+//! about chunks, and creates cursors, which read all other samples. For a file that is assembled
+//! from chunks of other files, it reads whole chunks. Every error that leaves this module names the
+//! path of the file, the column and the affected samples.
 
 use super::column_inner::ColumnInner;
 use super::state::{ChunkLocation, in_chunk};
@@ -57,13 +57,13 @@ impl Column {
         ColumnFacts::from(&self.0.index().facts)
     }
 
-    /// Returns the facts of chunk number `chunk`, counted from 0; `None` after the last.
+    /// Returns the facts of chunk number `chunk`, counted from 0; `None` after the last chunk.
     ///
     /// With [`ChunkInfo::file_range`], a loader can read chunks itself, straight to their
     /// destination.
     ///
-    /// Cost: an entry of the index; for a nullable or ragged chunk also its header, for
-    /// [`ChunkInfo::raw_bytes`].
+    /// Cost: reads an entry of the index. For a nullable or ragged chunk, also reads its header,
+    /// which states [`ChunkInfo::raw_bytes`].
     pub fn chunk(&self, chunk: u64) -> Result<Option<ChunkInfo>> {
         self.with_chunk(chunk, |location| chunk_info(&self.0, location))
     }
@@ -73,8 +73,8 @@ impl Column {
         self.with_chunk_of(i, |location| chunk_info(&self.0, location))
     }
 
-    /// Returns the blocks of chunk number `chunk`, counted from 0; `None` after the last, or if the
-    /// chunk is not in blocks.
+    /// Returns the blocks of chunk number `chunk`, counted from 0; `None` after the last chunk, or
+    /// if the chunk is not divided into blocks.
     ///
     /// Cost: reads and decodes the chunk's header, nulls, extents and block index. Allocates at
     /// most four times their length.
@@ -83,7 +83,7 @@ impl Column {
     }
 
     /// Returns the cost of reading a random sample of chunk number `chunk`, counted from 0, with
-    /// positional reads (`pread`); `None` after the last. Cost: same as [`Column::blocks`].
+    /// positional reads (`pread`); `None` after the last chunk. Cost: same as [`Column::blocks`].
     pub fn cold_read(&self, chunk: u64) -> Result<Option<ColdRead>> {
         self.with_chunk(chunk, |location| {
             let blocks = chunk_blocks(&self.0, location)?;
@@ -93,7 +93,7 @@ impl Column {
 
     /// Borrows sample `i` from the file, without copying. Returns `None` if its chunk is encoded,
     /// if the file is not in memory, or if this machine is not little-endian. Fails if the column
-    /// is nested; use [`Column::view_list`] for that.
+    /// is nested; use [`Column::view_list`] instead.
     ///
     /// Cost: a few cache misses, independent of the size of the file; for bools, a check of each
     /// byte of the sample; on first touch, the checksum of the chunk. Allocates nothing.
@@ -101,7 +101,7 @@ impl Column {
         self.try_view(i).map_err(|error| self.0.at_sample(error, i))
     }
 
-    /// Borrows sample `i` of a nested column, a list, from the file. Returns `None` if
+    /// Borrows sample `i` of a nested column from the file, as a list. Returns `None` if
     /// [`Column::view`] would, or if any part of the chunk is encoded. Fails if the column is not
     /// nested.
     ///
@@ -146,12 +146,13 @@ impl Column {
         Ok(Some((content, position, values)))
     }
 
-    /// Returns a cursor, which reads samples of any encoding. Each thread needs its own.
+    /// Returns a cursor, which reads samples of any encoding. Each thread needs its own cursor.
     pub fn cursor(&self) -> Cursor {
         Cursor::new(self.0.clone())
     }
 
-    /// Explains chunk number `chunk`, counted from 0; `None` after the last.
+    /// Explains the composition and the size of chunk number `chunk`, counted from 0; `None` after
+    /// the last chunk.
     ///
     /// Cost: reads and decodes the chunk, and encodes it with every encoding. A chunk of 64 KiB
     /// takes milliseconds and several times its size in memory.
@@ -159,7 +160,8 @@ impl Column {
         self.with_chunk(chunk, |location| explain(&self.0, location))
     }
 
-    /// Explains the chunk that contains sample `i`. Cost: same as [`Column::explain`].
+    /// Explains the composition and the size of the chunk that contains sample `i`. Cost: same as
+    /// [`Column::explain`].
     pub fn explain_chunk_of(&self, i: u64) -> Result<Explanation> {
         self.with_chunk_of(i, |location| explain(&self.0, location))
     }
@@ -196,7 +198,7 @@ impl Column {
     }
 
     /// Reads samples of chunk number `chunk`, by their positions in it, into a new chunk that
-    /// starts at `first_sample`. `None` becomes a null. None of the samples may be lost.
+    /// starts at `first_sample`. `None` becomes a null. The samples must not be lost.
     pub(crate) fn select_from_chunk(
         &self,
         chunk: u64,

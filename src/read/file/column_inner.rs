@@ -1,13 +1,13 @@
-//! One column of an open file, shared by all handles to it: its tables, and the way from a sample
-//! to its chunk (chapters 6 and 10).
+//! One column of an open file, shared by all handles to it: its tables, and the search for the
+//! chunk of a sample (chapters 6 and 10).
 //!
 //! The footer lists the runs of a column: consecutive chunks that one commit added, with their
 //! index pages. If all chunks of a run have the same number of samples, the entry of a chunk is
-//! found by a division. Otherwise the search has two steps: it finds the page, starting near where
-//! the entry would be if all chunks were equally long, and then the entry in that page, by
-//! bisection.
+//! found by a division. Otherwise the search has two steps. First it finds the page, starting where
+//! the entry would be if all chunks had the same number of samples. Then it finds the entry in that
+//! page by bisection.
 //!
-//! A page is verified when it is first touched, and every lookup of a chunk passes that check
+//! A page is verified when it is first touched, and every lookup of a chunk goes through that check
 //! (`check_page`).
 //!
 //! Lookups read pages one after another, and each read is a round trip for a remote file. So a
@@ -34,7 +34,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(in crate::read) struct ColumnInner {
     pub file: Arc<ReaderInner>,
-    /// Below the number of columns.
+    /// Less than the number of columns.
     number: usize,
 }
 
@@ -73,9 +73,9 @@ impl ColumnInner {
         Err(Error::bad_argument(format!("out of range: the file has {count} samples, numbered from 0")))
     }
 
-    /// Returns whether a chunk of a file in memory can be opened without verification, that is,
-    /// whether its header and block index, or the whole chunk if it is not in blocks, were verified
-    /// according to the reader's policy.
+    /// Returns whether a chunk of a file in memory can be opened without verification. It can if
+    /// its header and block index were verified according to the reader's policy, or the whole
+    /// chunk if it has no blocks.
     #[inline]
     pub(in crate::read) fn is_open(&self, chunk: u64) -> bool {
         self.is_checked(chunk) || self.checked(chunk).has_block_index()
@@ -168,13 +168,13 @@ impl ColumnInner {
         if is_right { Ok(location) } else { Err(index_mismatch("the footer")) }
     }
 
-    /// Refuses lost samples of a salvaged file. An open chunk may contain some.
+    /// Refuses lost samples of a salvaged file. An open chunk can contain lost samples.
     #[inline]
     pub(in crate::read) fn check_not_lost(&self, samples: &Range<u64>) -> Result<()> {
         self.index().salvaged_chunks.as_ref().map_or(Ok(()), |salvaged_chunks| salvaged_chunks.check(samples))
     }
 
-    /// Finds chunk number `chunk` of the column, counted from 0; `None` after the last.
+    /// Finds chunk number `chunk` of the column, counted from 0; `None` after the last chunk.
     pub(in crate::read) fn locate_chunk(&self, chunk: u64) -> Result<Option<ChunkLocation>> {
         let index = self.index();
         if let Some(salvaged_chunks) = &index.salvaged_chunks {
@@ -262,7 +262,7 @@ impl ColumnInner {
     }
 
     /// Reads a page with one request, and returns its header and body. Checks for the column,
-    /// then, and that the page agrees with the footer.
+    /// then, and then that the page agrees with the footer.
     #[cold]
     fn check_page<'b>(
         &self,
@@ -286,7 +286,7 @@ impl ColumnInner {
         header.check_body(body)?; // the page has exactly the length of its entries
         let first = body.first_chunk::<ENTRY_BYTES>().map(parse_entry);
         if first.map(|entry| entry.first_sample) != Some(parsed.first_sample) {
-            let message = "the page's first sample is not the first sample of its first entry";
+            let message = "the first sample in the header of the page differs from the first sample of its first entry";
             return Err(Error::corrupt("R-6.1", message));
         }
         let first_chunk = chunks_before.saturating_add(page.saturating_mul(PAGE_ENTRIES));
@@ -306,8 +306,8 @@ impl Tables for ColumnInner {
     }
 }
 
-/// The maximum number of tables of a column to read before a chunk needs them. Writers create one,
-/// and another only if the first is damaged.
+/// The maximum number of tables of a column to read before a chunk needs them. Writers create one
+/// table, and a second one only if the first is damaged.
 const MAX_PRELOADED_TABLES: usize = 16;
 
 #[cold]

@@ -5,8 +5,8 @@
 //! positional reads (`pread`), and then mapped only up to its last commit.
 //!
 //! After an append, a new reader can take over what the old one has verified ([`Reader::refresh`]).
-//! That is correct only if both read the same file and the commit of the old reader is part of the
-//! new one. File identity, file id and content id prove that.
+//! That is correct only if both read the same file and the new state of the file includes the
+//! commit of the old reader. File identity, file id and content id prove that.
 
 use super::column::Column;
 use super::column_inner::ColumnInner;
@@ -29,7 +29,7 @@ use std::{io, iter};
 pub struct OpenOptions {
     pub(in crate::read) verification: Verification,
     max_chunk_bytes: Option<u32>,
-    pub(in crate::read) first_bytes: Option<u64>,
+    pub(in crate::read) file_bytes: Option<u64>,
 }
 
 impl OpenOptions {
@@ -58,20 +58,20 @@ impl OpenOptions {
         self
     }
 
-    /// Opens the file at an earlier commit, when it was this long. The default is the last commit.
-    /// Has no effect on a shorter file.
+    /// Opens the file at an earlier commit, when the file was `bytes` bytes long. The default is
+    /// the last commit. Has no effect if the file is shorter.
     ///
-    /// A commit ends with its trailer. To find the length of the file at its last commit, take a
-    /// reader's [`file_bytes`](crate::Reader::file_bytes) minus its
-    /// [`tail_bytes`](crate::Reader::tail_bytes).
-    pub fn first_bytes(mut self, bytes: u64) -> Self {
-        self.first_bytes = Some(bytes);
+    /// A commit ends with its trailer. To find the length of the file at its last commit, subtract
+    /// a reader's [`tail_bytes`](crate::Reader::tail_bytes) from its
+    /// [`file_bytes`](crate::Reader::file_bytes).
+    pub fn file_bytes(mut self, bytes: u64) -> Self {
+        self.file_bytes = Some(bytes);
         self
     }
 
-    /// Returns the value set by [`OpenOptions::first_bytes`], for functions that create a source.
-    pub fn explicit_first_bytes(&self) -> Option<u64> {
-        self.first_bytes
+    /// Returns the value set by [`OpenOptions::file_bytes`], for functions that create a source.
+    pub fn explicit_file_bytes(&self) -> Option<u64> {
+        self.file_bytes
     }
 
     /// Returns the limit of [`OpenOptions::max_chunk_bytes`].
@@ -97,7 +97,7 @@ impl OpenOptions {
 
     /// Opens a file whose header and footer are read from `first`, and everything else from the
     /// source that `source` creates. `source` receives the end of the last commit; the source it
-    /// returns must have the same bytes up to there.
+    /// returns must have the same bytes up to that offset.
     pub(crate) fn open_through(
         self,
         first: Arc<dyn Source>,
@@ -149,9 +149,9 @@ impl OpenOptions {
         }))
     }
 
-    /// Truncates a source at the commit to open.
+    /// Limits a source to the bytes up to the commit to open.
     fn limit(&self, source: Arc<dyn Source>) -> Arc<dyn Source> {
-        match self.first_bytes {
+        match self.file_bytes {
             Some(bytes) => Arc::new(FirstBytes::new(source, bytes)),
             None => source,
         }
@@ -239,7 +239,8 @@ impl Reader {
         self.0.tail_bytes
     }
 
-    /// Returns the source of the file's bytes. A map ends at the last commit.
+    /// Returns the source of the file's bytes. For a mapped file, the source ends at the last
+    /// commit.
     pub fn source(&self) -> &Arc<dyn Source> {
         &self.0.source
     }
@@ -290,8 +291,8 @@ impl Reader {
         }
     }
 
-    /// Returns `opened`, a reader of this file after an append, with the verification state of this
-    /// reader, so that chunks verified before are not verified again.
+    /// Copies the verification state of this reader to `opened`, a reader of this file after an
+    /// append, and returns `opened`. Chunks that were verified before are then not verified again.
     ///
     /// ```no_run
     /// # fn main() -> tensilo::Result<()> {
@@ -303,7 +304,7 @@ impl Reader {
     /// # }
     /// ```
     ///
-    /// Returns `opened` unchanged if it reads a different file or has a different [`Verification`].
+    /// Leaves `opened` unchanged if it reads a different file or has a different [`Verification`].
     /// Two files are the same if their identities ([`Source::identity`]) are equal and both contain
     /// the commit that this reader reads.
     ///

@@ -1,17 +1,17 @@
 //! The mutable state of an open file: records of what was verified, and caches. Shared by all
 //! threads.
 //!
-//! No thread waits for another. A record is a bit that any thread changes from 0 to 1, never back.
-//! It states that immutable bytes were valid when checked, so relaxed ordering suffices. Memory for
-//! records is allocated when the first bit is set, so that the cost of opening a file does not
-//! depend on the number of chunks. If that allocation fails, nothing counts as verified.
+//! No thread waits for another. A record is a bit that any thread can change from 0 to 1, but never
+//! back. It states that immutable bytes were valid when checked, so relaxed ordering suffices.
+//! Memory for records is allocated when the first bit is set, so that the cost of opening a file
+//! does not depend on the number of chunks. If that allocation fails, nothing counts as verified.
 //!
 //! Reading a small structure, such as an index page or a block index, costs a system call or a
 //! round trip, and the next request probably needs it again. So these are cached ([`SlotCache`]). A
-//! cache has a fixed number of slots, and a new structure replaces the one in its slot, so it is
-//! bounded without a list of recent uses. If a slot is locked, the structure is simply read again.
-//! That also makes it safe to fork: a slot that was locked at that moment is simply never used in
-//! the child. A file in memory does not need a cache.
+//! cache has a fixed number of slots, and a new structure replaces the one in its slot. So the
+//! cache is bounded without a list of recent uses. If a slot is locked, the structure is simply
+//! read again. That also makes `fork` safe: a slot that was locked at that moment is never used in
+//! the child process. A file in memory does not need a cache.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,7 +63,7 @@ impl Words {
 pub(in crate::read) struct Bitmap(Words);
 
 impl Bitmap {
-    /// Creates `bits` zeros. Each bit represents at least 32 bytes of the file.
+    /// Creates a bitmap of `bits` zeros. Each bit represents at least 32 bytes of the file.
     pub(in crate::read) fn new(bits: u64) -> Self {
         Self(Words::new(bits.div_ceil(64)))
     }
@@ -83,10 +83,11 @@ impl Bitmap {
     }
 }
 
-/// The bit of the block index.
+/// The bit that is set once the block index was verified.
 const BLOCK_INDEX: u64 = 1 << 63;
-/// The maximum number of units of a chunk. A bit states that all blocks of a unit were verified. In
-/// a chunk of at most this many blocks, each block is a unit.
+/// The maximum number of units of a chunk. A unit consists of consecutive blocks and has one bit,
+/// which is set once all of them were verified. In a chunk of at most this many blocks, each block
+/// is a unit.
 const UNITS: usize = 63;
 
 /// A word for each chunk: which of its blocks were verified.
@@ -142,7 +143,7 @@ impl CheckedBlocks {
     /// them are now verified.
     pub(in crate::read) fn set_blocks(&self, chunk: u64, blocks: &Range<usize>, count: usize) -> bool {
         let size = count.div_ceil(UNITS).max(1);
-        // the last unit may have fewer blocks
+        // the last unit can have fewer blocks
         let end = if blocks.end >= count { count.div_ceil(size) } else { blocks.end / size };
         // no overflow: below 63
         let mask = (blocks.start.div_ceil(size)..end).fold(0, |mask, unit| mask | 1_u64 << unit);
@@ -160,8 +161,8 @@ impl CheckedBlocks {
     }
 }
 
-/// A cache of structures by number. Memory for the slots is allocated when the first structure is
-/// cached.
+/// A cache of structures, by their numbers. Memory for the slots is allocated when the first
+/// structure is cached.
 pub(in crate::read) struct SlotCache<T> {
     slot_count: usize,
     slots: OnceLock<Box<[Slot<T>]>>,
@@ -200,7 +201,7 @@ mod tests {
     use std::sync::Barrier;
     use std::thread;
 
-    /// Covers first use by several threads at once. Miri and the thread sanitizer check every
+    /// Covers the first use by several threads at once. Miri and the thread sanitizer check every
     /// access.
     #[test]
     fn bits_of_a_bitmap_set_by_several_threads_are_all_set_and_no_others() {

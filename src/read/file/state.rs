@@ -6,8 +6,8 @@
 //!
 //! The index of a column lists runs of chunks; pages and entries stay in the file. A salvaged file
 //! does not have trustworthy pages. Instead, its chunks are in a list in memory
-//! ([`SalvagedChunks`]), with gaps where samples are lost. Either way, the result of a lookup is a
-//! [`ChunkLocation`]. The block index of a chunk is cached for later requests
+//! ([`SalvagedChunks`]), with gaps where samples are lost. In both cases, the result of a lookup is
+//! a [`ChunkLocation`]. The block index of a chunk is cached for later requests
 //! ([`ChunkBlockIndex`]).
 
 use super::records::{Bitmap, CheckedBlocks, SlotCache};
@@ -43,7 +43,7 @@ pub enum Verification {
     Never,
 }
 
-/// The maximum number of index pages of a file that are cached: 1 MiB.
+/// The maximum number of cached index pages of a file. Together, they take 1 MiB.
 pub(in crate::read) const MAX_CACHED_PAGES: usize = 256;
 
 /// An open file. Immutable except for caches and the records of verified chunks and pages, which
@@ -133,8 +133,8 @@ pub(in crate::read) struct ColumnIndex {
     pub checked_blocks: CheckedBlocks,
     /// The block indexes of chunks, by chunk number.
     pub block_indexes: SlotCache<ChunkBlockIndex>,
-    /// The number of samples in the first block of the chunk whose block index was read last; 0
-    /// before the first.
+    /// The number of samples in the first block of the chunk whose block index was read last; 0 if
+    /// no block index was read.
     pub block_samples: AtomicU64,
 }
 
@@ -248,16 +248,16 @@ impl ChunkLocation {
     }
 }
 
-/// The chunks of a salvaged column in ascending order of samples. Samples between them are lost,
-/// and samples in them may be.
+/// The chunks of a salvaged column in ascending order of samples. Samples between the chunks are
+/// lost, and some samples in the chunks can also be lost.
 pub(in crate::read) struct SalvagedChunks {
     entries: Vec<ChunkEntry>,
     lost: LostSamples,
 }
 
 impl SalvagedChunks {
-    /// Creates the list of these chunks. `lost` lists the lost samples in them; samples between the
-    /// chunks are added.
+    /// Creates the list of these chunks. `lost` lists the lost samples in the chunks; the samples
+    /// between the chunks are added.
     pub(in crate::read) fn new(entries: Vec<ChunkEntry>, mut lost: Vec<Range<u64>>, sample_count: u64) -> Self {
         let starts = std::iter::once(0).chain(entries.iter().map(|entry| entry.samples().end));
         let ends = entries.iter().map(|entry| entry.first_sample).chain(std::iter::once(sample_count));

@@ -4,11 +4,11 @@
 //! chunk:
 //!
 //! 1. A chunk contradicted by the evidence or by its neighbors counts as lost.
-//! 2. A chunk that starts before the end of the last one taken for its column counts as lost, too.
-//!    So the chunks of a column are always in ascending order, as in an index.
-//! 3. An intact chunk is taken. If its body is damaged but its values are in blocks, the block
-//!    index shows which blocks are intact, and only the samples with a byte in another block are
-//!    lost.
+//! 2. A chunk also counts as lost if it starts before the end of the last chunk that was taken for
+//!    its column. So the chunks of a column are always in ascending order, as in an index.
+//! 3. An intact chunk is taken. So is a chunk whose body is damaged, if its values are divided into
+//!    blocks. The block index shows which blocks are intact, and only the samples with a byte in
+//!    another block are lost.
 //! 4. If nothing confirms a chunk that was taken, its samples are also listed as unconfirmed.
 //!
 //! Samples in no chunk are lost, so the sample count must be known. It is the largest count that an
@@ -67,7 +67,8 @@ impl SalvagedColumn {
     ) -> Result<()> {
         let parts = parts(&self.layout, header, body)?;
         for part in [parts.validity, parts.shape, parts.values] {
-            // an unknown encoding must be an error: a file that is too new is not damaged
+            // an unknown encoding must be an error, because a file of a newer release is not
+            // damaged
             codec::known(part.encoding)?;
         }
         let tables = IntactTables { file, tables: &self.tables };
@@ -99,7 +100,7 @@ impl SalvagedColumn {
         Ok(())
     }
 
-    /// Adds an at least partly readable chunk to the entries and the facts.
+    /// Adds a chunk that is readable at least in part to the entries and the facts.
     fn count(&mut self, header: &ChunkHeader, side: &SideFacts) {
         let (facts, entry) = (&mut self.facts, &header.entry);
         side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
@@ -117,7 +118,8 @@ pub(super) struct SalvagedContent {
     pub columns: Vec<SalvagedColumn>,
     /// The largest sample count that any intact region implies.
     pub sample_count: u64,
-    /// The footer to trust: the last of the chain, or the last intact one if there is no chain.
+    /// The footer to trust: the last footer of the chain, or the last intact footer if there is no
+    /// chain.
     pub footer: Option<Footer>,
     /// The offset of the last intact footer, and its sample count.
     pub last_footer: Option<(u64, u64)>,
@@ -193,7 +195,7 @@ impl Collector<'_> {
     }
 
     /// Counts the samples of a foreign chunk if it has replaced a chunk of this file, because the
-    /// samples of that chunk are lost.
+    /// samples of the replaced chunk are lost.
     fn foreign_region(&mut self, header: &RegionHeader) -> Result<()> {
         if header.kind == RegionKind::Chunk && self.foreign.is_loss(header.offset) {
             let chunk = ChunkHeader::parse(header, self.found.columns.len())?;
@@ -210,7 +212,7 @@ impl Collector<'_> {
         }
         self.count_samples(chunk.entry.samples().end, header)?;
         let column = usize::try_from(chunk.column).ok().and_then(|column| self.found.columns.get_mut(column));
-        // if a damaged chunk is in blocks, its intact blocks can be read
+        // if the values of a damaged chunk are divided into blocks, the intact blocks can be read
         let is_in_blocks = || codec::encoding(chunk.entry.encoding).is_ok_and(|encoding| encoding.is_in_blocks());
         let Some(column) = column.filter(|_| is_intact || is_in_blocks()) else { return Ok(()) };
         let next = column.entries.last().map_or(0, |entry| entry.samples().end);
@@ -253,7 +255,7 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// Counts the samples that a page lists, because the footer and the chunks may be damaged.
+    /// Counts the samples that a page lists, because the footer and the chunks can be damaged.
     fn page(&mut self, header: &RegionHeader) -> Result<()> {
         if self.evidence.knows_samples_at(header.offset) {
             return Ok(());
@@ -286,11 +288,11 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// Raises the sample count to `end`. Fails if the chunks before this region cannot contain that
-    /// many samples, because each chunk takes at least the length of a header.
+    /// Raises the sample count to `end`. Each chunk takes at least the length of a header. Fails if
+    /// the chunks before this region cannot contain that many samples.
     fn count_samples(&mut self, end: u64, header: &RegionHeader) -> Result<()> {
         if end > (header.offset / HEADER_LEN).saturating_mul(limits::CHUNK_SAMPLES.into()) {
-            return Err(Error::corrupt("R-4.1", "more samples than the file can contain"));
+            return Err(Error::corrupt("R-4.1", "the region implies more samples than the file can contain"));
         }
         self.found.sample_count = self.found.sample_count.max(end);
         Ok(())

@@ -2,23 +2,23 @@
 //!
 //! A chunk left by an older file of the same schema has the right file id and valid checksums. Only
 //! the rest of the file can expose it. An entry of the index repeats all fields of a chunk's
-//! header, so it confirms the chunk as surely as CRC-32 can, but the index page itself may be
+//! header, so it confirms the chunk as surely as CRC-32 can. But the index page itself can be
 //! stale. The content id settles that: it is a hash of the pages of a commit, its footer and the
-//! previous content id (chapter 7.5). If it is right, the pages and the footer belong together, and
+//! previous content id (chapter 7.5). If it matches, the pages and the footer belong together, and
 //! every chunk they list is *confirmed*. All other chunks in the range of that commit are
 //! contradicted.
 //!
-//! A damaged or stale page costs nothing if the chunk headers are intact. Its entries repeat the
+//! A damaged or stale page does no harm if the chunk headers are intact. Its entries repeat the
 //! fields of these headers, so they can be restored, forwards from the first sample of the run and
-//! backwards from its last. The content id shows whether the result is right.
+//! backwards from its last. The content id shows whether the result is correct.
 //!
 //! Confirmed commits form *chains*, because each content id includes the previous one. A mixture of
-//! two files can contain several chains, each right for its own file, and only one of them can be
-//! trusted. It is the one with the content id that the caller supplies, or else the one that
+//! two files can contain several chains, each valid for its own file, but only one of them can be
+//! trusted. This is the chain with the content id that the caller supplies, or else the chain that
 //! confirms the largest number of chunks.
 //!
-//! Outside the chain nothing is confirmed. Pages there can only contradict chunks, namely those
-//! that overlap their entries but do not match them.
+//! Outside the chain, nothing is confirmed. Pages there can only contradict chunks: those that
+//! overlap an entry but do not match it.
 
 use super::links::Claim;
 use super::scan::{Identity, Region};
@@ -49,7 +49,7 @@ pub(super) enum Verdict {
 /// A column number and an entry of its index.
 type IndexedChunk = (u32, ChunkEntry);
 
-/// Consecutive commits with right content ids.
+/// Consecutive commits whose content ids match.
 struct Chain {
     /// The offset of the footer before the first commit; 0 if that commit is the first of the file.
     after: u64,
@@ -109,8 +109,8 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Returns whether this offset is before the last footer of the chain, because that footer
-    /// states the sample count up to there.
+    /// Returns whether this offset is before the last footer of the chain, which states the sample
+    /// count up to there.
     pub(super) fn knows_samples_at(&self, offset: u64) -> bool {
         self.chain.as_ref().is_some_and(|chain| offset < chain.footer)
     }
@@ -161,10 +161,10 @@ impl Evidence {
         }
     }
 
-    /// Returns whether nothing contradicts a table. A confirmed chunk needs a table that the chain
-    /// lists, so it is never decoded with a different table.
+    /// Returns whether nothing contradicts a table. The chain lists every table that a confirmed
+    /// chunk needs, so the chunk is never decoded with a different table.
     pub(super) fn allows(&self, table: &TableEntry) -> bool {
-        // `None` if no table has its number
+        // `None` if `tables` has no table with this number
         let agrees = |tables: &[TableEntry]| {
             let number = |entry: &TableEntry| (entry.column, entry.table);
             let first = tables.get(tables.partition_point(|entry| number(entry) < number(table)));
@@ -303,8 +303,8 @@ impl<'a> Collector<'a> {
         Ok(better(best, current, content_id))
     }
 
-    /// Returns a commit as a chain if its content id is right. `after` and `previous` are the
-    /// offset and the content id of the previous footer.
+    /// Returns a commit as a chain if its content id matches. `after` and `previous` are the offset
+    /// and the content id of the previous footer.
     fn commit(
         &mut self,
         header: &RegionHeader,
@@ -343,8 +343,8 @@ impl<'a> Collector<'a> {
     }
 
     /// Returns the entries of all pages of these runs, which belong to one commit; `None` if some
-    /// are missing. Prefers intact pages, and restores the others from chunk headers. With
-    /// `restores`, prefers restored pages, because intact ones may be stale.
+    /// are missing. Prefers intact pages, and restores the other pages from chunk headers. With
+    /// `restores`, prefers restored pages, because intact ones can be stale.
     fn pages(&self, runs: &[(u32, Run)], commit: Range<u64>, restores: bool) -> Result<Option<Vec<u8>>> {
         let mut all = Vec::new();
         let mut headers: Option<Vec<IndexedChunk>> = None;
@@ -381,7 +381,7 @@ impl<'a> Collector<'a> {
         Ok(Some(all))
     }
 
-    /// Returns the entries of a page of a run if it is intact and at the expected offset.
+    /// Returns the entries of a page of a run if the page is intact and at the expected offset.
     fn page(&self, column: u32, run: &Run, page: u64) -> Result<Option<Vec<u8>>> {
         let offset = run.page_offset(page);
         let Some(region) = self.region(offset).filter(|region| region.is_intact) else { return Ok(None) };

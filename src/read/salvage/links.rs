@@ -1,20 +1,23 @@
-//! Finds foreign regions by the chain of `previous`.
+//! Finds *foreign* regions, which belong to another file, by the field `previous` of the headers
+//!
 //!
 //! Two files of the same schema and options have the same file id. So the id does not distinguish a
-//! chunk of this file from one that an older file, or an older state of this file, has left in its
-//! position. But each header repeats the CRC of the header before it, and so depends on all headers
-//! before it. If two adjacent headers do not agree, at least one of their regions is foreign. That
-//! is a *break*. Damage to a body does not cause one, because the headers are intact.
+//! chunk of this file from a chunk that an older file, or an older state of this file, has left in
+//! its place. But each header repeats the CRC of the header before it as `previous`, and so depends
+//! on all headers before it. If two adjacent headers do not agree, at least one of their regions is
+//! foreign. Such a disagreement is a *break*. Damage to a body does not cause a break, because the
+//! headers are intact.
 //!
 //! A *segment* is a sequence of regions between breaks or lost headers. If one of its regions
 //! belongs to this file, so do all regions before it in the segment. Some regions are known to
-//! belong to this file: those that the index and the footers confirm, or else the last trailer,
-//! which ends the file. Three rules resolve breaks:
+//! belong to this file: those that the index and the footers confirm, or, if they confirm none, the
+//! last trailer, which ends the file. Three rules resolve breaks:
 //!
 //! 1. A segment with a break on both sides is foreign, because no other region agrees with it.
-//! 2. If one side of a break belongs to this file, the other side is foreign. Regions after the
-//!    foreign one in its segment are foreign, too, because they come from the same other file.
-//!    Regions before it may belong to this file, because two files can have a common prefix.
+//! 2. If one side of a break belongs to this file, the other side is foreign. In the segment of the
+//!    foreign region, the regions after it are also foreign, because they come from the same other
+//!    file. The regions before it can belong to this file, because two files can have a common
+//!    prefix.
 //! 3. Otherwise it is unknown which side is foreign, and the regions on both sides count as
 //!    foreign.
 //!
@@ -49,7 +52,7 @@ pub(super) enum Claim {
 enum Link {
     Intact,
     Broken,
-    /// A region between the two may be lost, or one of them is known to be foreign.
+    /// A region between the two can be lost, or one of the two is known to be foreign.
     Unknown,
 }
 
@@ -76,7 +79,7 @@ impl Foreign {
     /// Compares regions with their neighbors. `claim` returns the verdict of the index and the
     /// footers on a region.
     ///
-    /// Cost: one pass. Allocates 3 bytes for each region, and 8 for each foreign one.
+    /// Cost: one pass. Allocates 2 bytes for each region, and 8 bytes for each foreign region.
     pub(super) fn find(regions: &[&Region], claim: impl Fn(&Region) -> Claim) -> Result<Self> {
         let mut claims = memory::with_capacity(regions.len())?;
         claims.extend(regions.iter().map(|region| claim(region)));
@@ -124,8 +127,8 @@ struct Segments<'a> {
 /// A segment, and how much of it belongs to this file.
 struct Segment {
     regions: Range<usize>,
-    /// The end of the regions that belong to this file: all regions up to the last one known to
-    /// belong.
+    /// The end of the regions that belong to this file. These are all regions up to the last one
+    /// that is known to belong to it.
     own: usize,
     follows_break: bool,
     precedes_break: bool,
@@ -207,7 +210,7 @@ mod tests {
                 found.push(at);
                 Ok(())
             })
-            .expect("no memory is taken");
+            .expect("the closure does not fail");
         found
     }
 
@@ -219,15 +222,15 @@ mod tests {
         assert_eq!(foreign("u-u u-u"), none, "a region between them is lost");
         assert_eq!(foreign("u-u|u|u-u"), [2], "rule 1");
         assert_eq!(foreign("u-u|u-u|u-u"), [2, 3], "rule 1");
-        assert_eq!(foreign("u|u|u|u-u"), [1, 2], "one between two foreign ones");
-        assert_eq!(foreign("u-u-u|u-u-o"), [2], "rule 2: a common beginning");
-        assert_eq!(foreign("u-o|u-u-u"), [2, 3, 4], "rule 2: what follows the end");
+        assert_eq!(foreign("u|u|u|u-u"), [1, 2], "a region between two foreign ones");
+        assert_eq!(foreign("u-u-u|u-u-o"), [2], "rule 2: a common prefix");
+        assert_eq!(foreign("u-o|u-u-u"), [2, 3, 4], "rule 2: regions after the foreign one");
         assert_eq!(foreign("u-u-u|u-u-u"), [2, 3], "rule 3");
         assert_eq!(foreign("u|u"), [0, 1], "rule 3");
-        assert_eq!(foreign("u-u|u u-o"), [1, 2], "rule 3: the end says nothing about them");
+        assert_eq!(foreign("u-u|u u-o"), [1, 2], "rule 3: the known end is in another segment");
         assert_eq!(foreign("o|u|u-o"), [1]);
         assert_eq!(foreign("o|o"), none, "index and footers confirm both");
-        assert_eq!(foreign("u|o|u"), [0, 2], "what is own is not given up");
+        assert_eq!(foreign("u|o|u"), [0, 2], "a region that is own never counts as foreign");
         assert_eq!(foreign("o-u|u-u"), [1, 2], "rule 3 after a region that is own");
     }
 }

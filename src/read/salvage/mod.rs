@@ -4,7 +4,7 @@
 //! CRC, its file id and its own offset. A chunk's header also states its column and its samples, so
 //! the chunk can be placed without an index. The hard question is whether a chunk belongs to this
 //! file. Two files of the same schema and options have the same file id. After a lost write, an
-//! interrupted copy or a partial restore, a chunk of an older file can lie in this one with valid
+//! interrupted copy or a partial restore, this file can contain a chunk of an older file with valid
 //! checksums, and returning it would give wrong values without an error.
 //!
 //! So salvage first gathers chunks and then removes those that do not belong, in four steps:
@@ -55,16 +55,16 @@ pub struct Salvaged {
     pub reader: Reader,
     /// Exactly the lost samples.
     pub losses: Losses,
-    /// The samples that can be read but are not confirmed by anything in the file. They may come
-    /// from an older file of the same schema, so their values may be wrong. None of them is lost.
+    /// The samples that can be read but are not confirmed by anything in the file. They can come
+    /// from an older file of the same schema, so their values can be wrong. None of them is lost.
     pub unconfirmed: Losses,
     /// Whether the header is intact. If not, the schema comes from a footer.
     pub file_header_is_intact: bool,
     /// The number of samples up to the last commit whose footer is intact.
     pub committed_samples: Option<u64>,
-    /// Whether [`Reader::sample_count`] is certainly complete, that is, whether the writer
-    /// finished the file and its end is intact. If not, more samples may be lost at the end without
-    /// a trace. If samples are unconfirmed, the end may come from an older file, too.
+    /// Whether [`Reader::sample_count`] is certainly complete, that is, whether the writer finished
+    /// the file and its end is intact. If not, more samples can be lost at the end without a trace.
+    /// If samples are unconfirmed, the end itself can come from an older file.
     pub end_is_known: bool,
 }
 
@@ -92,8 +92,8 @@ impl<'a> SalvageOptions<'a> {
         Self::default()
     }
 
-    /// Sets whether to decode chunks as well (default: no). A chunk that does not decode is lost
-    /// even if its checksum is right. Only a faulty writer causes that; damage does not.
+    /// Sets whether to also decode chunks (default: no). A chunk that does not decode is lost even
+    /// if its checksum is correct. Only a faulty writer causes that; damage does not.
     pub fn decode(mut self, decode: bool) -> Self {
         self.decode = decode;
         self
@@ -123,21 +123,22 @@ impl<'a> SalvageOptions<'a> {
     }
 
     /// Sets a function that is called from time to time with the number of bytes examined and the
-    /// total. If it returns [`Break`](ControlFlow::Break), the salvage ends with an error of kind
-    /// [`Cancelled`](crate::ErrorKind::Cancelled).
+    /// total number. If it returns [`Break`](ControlFlow::Break), the salvage ends with an error of
+    /// kind [`Cancelled`](crate::ErrorKind::Cancelled).
     pub fn progress(mut self, progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Self {
         self.progress = Some(progress);
         self
     }
 }
 
-/// Opens a file that may be damaged anywhere: header, index, footer, trailer or chunks.
+/// Opens a damaged file. The damage can be anywhere: in the header, the index, the footer, the
+/// trailer or the chunks.
 ///
 /// Scans the whole file for intact chunks at valid offsets; the index is not needed to find them.
 /// If a chunk that is divided into blocks is damaged and its block index is intact, only the
-/// samples with a byte in a damaged block are lost. If some of its bytes cannot be read, the whole
-/// chunk is lost. Damaged pages of the index are restored from the chunks if the footer confirms
-/// the result.
+/// samples with a byte in a damaged block are lost. If some bytes of a chunk cannot be read, the
+/// whole chunk is lost. Damaged pages of the index are restored from the chunks if the footer
+/// confirms the result.
 ///
 /// A lost write, an interrupted copy or a partial restore can leave a chunk of an older file of the
 /// same schema. If the footer and the index are intact, they contradict such a chunk, and it counts
@@ -151,9 +152,9 @@ impl<'a> SalvageOptions<'a> {
 ///
 /// Cost: one pass over the file, and a second one if chunks are decoded. Allocates memory for the
 /// largest chunk, 200 bytes for each region, and at most 16 times the stored size of damaged chunks
-/// in blocks. These chunks are read again, and their validity and shape are decoded. A malicious
-/// file can contain many headers that each claim the rest of the file. The first pass then takes
-/// time quadratic in the length of the file.
+/// that have blocks. These chunks are read again, and their validity and shape are decoded. A
+/// malicious file can contain many headers that each claim the rest of the file. The first pass
+/// then takes time quadratic in the length of the file.
 ///
 /// ```
 /// use tensilo::salvage::{OnLoss, SalvageOptions, salvage};
@@ -165,9 +166,9 @@ impl<'a> SalvageOptions<'a> {
 /// # let mut writer = Writer::new(Stream(Vec::new()), schema, &options)?;
 /// # for label in 0..1000_i32 { writer.push(&[Value::tensor(&[label])])?; }
 /// # let mut file = writer.into_bytes()?;
-/// file[1000] ^= 1; // a bit of a chunk
+/// file[1000] ^= 1; // damages a chunk
 /// let end = file.len() - 500;
-/// file.truncate(end); // and the whole index
+/// file.truncate(end); // removes the whole index
 ///
 /// let salvaged = salvage(InMemory(file), SalvageOptions::new())?;
 /// let lost = salvaged.losses.of(&["label"])?;

@@ -1,14 +1,15 @@
 //! The first pass over a damaged file: finds its regions, and decides which file they belong to.
 //!
 //! Offsets stated in the file are not trusted. The scan tests every multiple of 64 for a region
-//! header, and accepts one if its CRC is right and it states the offset at which it was found. The
-//! body is verified in the same pass. An intact body is skipped, because it may contain bytes that
+//! header, and accepts it if its CRC is correct and it states the offset at which it was found. The
+//! body is verified in the same pass. An intact body is skipped, because it can contain bytes that
 //! look like headers. After a damaged body, the scan continues directly after the header, so that
 //! it finds regions that were written over the body.
 //!
 //! Then the file is identified: its id and schema come from the header or, if that is damaged, from
-//! a footer. Blocks of another file may have replaced some of this one, even its header. So the
-//! file is identified as the one to which most intact chunks belong.
+//! a footer. Bytes of another file can have replaced bytes of this one, even its header. So if
+//! headers or footers of several files are intact, the file with the largest number of intact
+//! chunks is chosen.
 //!
 //! Both this pass and the one that collects chunks report their progress to the caller.
 
@@ -18,7 +19,7 @@ use crate::format::footer::Footer;
 use crate::format::region::{FileId, HEADER_LEN, RegionHeader, RegionKind, align};
 use crate::format::{Schema, schema_block};
 use crate::open::source::{Source, fetch};
-use crate::open::{BlockSizes, HeaderScan, body};
+use crate::open::{HeaderScan, ReadSizes, body};
 use crate::{Error, ErrorKind, Result};
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -26,20 +27,20 @@ use std::ops::ControlFlow;
 /// A region whose header is intact and lies at the offset that it states.
 pub(super) struct Region {
     pub header: RegionHeader,
-    /// Whether the body is complete and its checksum is right.
+    /// Whether the body is complete and its checksum is correct.
     pub is_intact: bool,
 }
 
-/// Starts with 64 bytes, then a sector, because the next header usually follows the region
-/// directly.
-const BLOCKS: BlockSizes = BlockSizes { first: HEADER_LEN, second: 4 << 10, largest: 1 << 20 };
+/// First reads only 64 bytes, because the next header usually follows the region directly, and then
+/// 4 KiB.
+const READS: ReadSizes = ReadSizes { first: HEADER_LEN, second: 4 << 10, max: 1 << 20 };
 
 /// Returns all regions whose headers obey, in file order. Unreadable bytes count as
 /// damaged.
 pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> Result<Vec<Region>> {
     let mut regions = Vec::new();
     let mut buffer = Vec::new();
-    let mut scan = HeaderScan::new(source, BLOCKS).skip_unreadable();
+    let mut scan = HeaderScan::new(source, READS).skip_unreadable();
     let mut at = 0;
     let end = source.byte_count();
     while let Some(header) = scan.first(at, end, |found| RegionHeader::parse(found.bytes, found.offset).ok())? {
@@ -52,8 +53,8 @@ pub(super) fn regions(source: &dyn Source, progress: &mut ScanProgress<'_>) -> R
     Ok(regions)
 }
 
-/// Returns whether a body can be read and its checksum is right. Fails only for reasons outside the
-/// file, such as lack of memory.
+/// Returns whether a body can be read and its checksum is correct. Fails only for reasons outside
+/// the file, such as lack of memory.
 fn is_intact(source: &dyn Source, header: &RegionHeader, buffer: &mut Vec<u8>) -> Result<bool> {
     let length =
         usize::try_from(header.body_bytes).map_err(|_| Error::over_limit("a region is too large for this machine"))?;
@@ -74,8 +75,8 @@ pub(super) struct Identity {
     pub alignment: Option<u32>,
 }
 
-/// Returns the file to which most intact chunks belong, among the files whose header or footer is
-/// intact.
+/// Returns the identity of the file to which most intact chunks belong, among the files with an
+/// intact header or footer.
 pub(super) fn identify(source: &dyn Source, regions: &[Region]) -> Result<Identity> {
     let mut chunk_counts: HashMap<FileId, u64> = HashMap::new();
     for region in regions.iter().filter(|region| region.is_intact && region.header.kind == RegionKind::Chunk) {

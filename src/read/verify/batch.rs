@@ -1,10 +1,10 @@
 //! Verifies regions in batches, with several threads.
 //!
 //! Headers must be read in file order, because each region determines where the next one starts.
-//! Bodies are independent. So the file is divided into spans. A thread takes the next span and
-//! fetches it with one request, in parallel with the other threads. Then the threads take turns
-//! walking over the headers of their spans, and afterwards verify the bodies in parallel. A batch
-//! is bounded in bytes and regions, which bounds the memory.
+//! Bodies are independent. So the file is divided into spans. Each thread takes the next span and
+//! fetches it with one request, in parallel with the other threads. Then the threads take turns to
+//! walk over the headers of their spans, and afterwards verify the bodies in parallel. A batch has
+//! a maximum number of bytes and of regions, which bounds the memory.
 
 use super::body::{BodyCheck, BodyFinding, SeenTables};
 use super::walk::{SpanBytes, Walk, WalkItem};
@@ -16,9 +16,9 @@ use std::mem;
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The limits of a batch, per thread: bytes of the file, regions, and bytes in the bodies of index
-/// pages. They are large enough to make starting a thread worthwhile, and small enough to bound
-/// memory use.
+/// The limits of a batch per thread: the number of bytes of the file, of regions, and of bytes in
+/// the bodies of index pages. They are large enough to make starting a thread worthwhile, and small
+/// enough to bound memory use.
 const BYTES: u64 = 32 << 20;
 const REGIONS: usize = 4096;
 const PAGE_BYTES: u64 = 1 << 20;
@@ -129,8 +129,8 @@ impl<'w, 'a> Batch<'w, 'a> {
         while state.walked < span.number && !state.is_closed {
             state = self.next_turn.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
-        // `walked` is past the span if the source failed after delivering it: it is then visited
-        // twice
+        // `walked` is past the span if the source failed after it had delivered the span, because
+        // the span is then visited twice
         if state.is_closed || state.walked > span.number {
             return Vec::new();
         }

@@ -1,14 +1,14 @@
 //! Verifies one body on its own: its checksum and the content of its parts. Any thread can do this,
 //! in any order.
 //!
-//! Bytes of the current span are not fetched again. If a body extends beyond the span, the rest is
-//! fetched and appended; or, if the body need not be decoded, its checksum is computed block by
-//! block. If the checksum of a chunk in blocks is wrong, the intact blocks are searched for,
-//! because their samples are not lost.
+//! Bytes of the current span are not fetched again. If a body extends beyond the span, the
+//! remaining bytes are fetched and appended. If the body is not decoded, they are instead fetched
+//! at most 1 MiB at a time, and only added to the checksum. If the checksum of a chunk with blocks
+//! is wrong, the check looks for intact blocks, because their samples are not lost.
 //!
-//! A chunk may need a table that precedes it. The walk finds tables in file order and adds them to
+//! A chunk can need a table that precedes it. The walk finds tables in file order and adds them to
 //! a list that all threads share. A chunk sees only the tables with lower offsets, so the result
-//! does not depend on how far other threads have come.
+//! does not depend on the progress of other threads.
 
 use super::walk::SpanBytes;
 use crate::bytes::checksum::Crc;
@@ -29,7 +29,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The maximum number of bytes to fetch at once from a body that is not decoded, and the maximum
-/// length of a body that is assembled from two parts of the file.
+/// length of a body that is assembled from a span and the bytes after it.
 const BLOCK_BYTES: u64 = 1 << 20;
 
 /// The result of verifying a body.
@@ -40,12 +40,12 @@ pub(super) enum BodyFinding {
     Damaged(Error),
     /// Violates, but some of its blocks are intact.
     DamagedBlocks(DamagedChunk),
-    /// Not decoded; the checksum is right.
+    /// Not decoded; the checksum is correct.
     Intact,
-    /// An index page; the checksum is right.
+    /// An index page; the checksum is correct.
     Page(Vec<u8>),
-    /// Decoded; the checksum is right. Contains the facts of the content, or the error of decoding
-    /// it.
+    /// Decoded; the checksum is correct. Contains the facts of the content, or the error from
+    /// decoding it.
     Decoded(Result<SideFacts>),
 }
 
@@ -59,7 +59,7 @@ pub(super) struct BodyCheck<'a> {
     tables: &'a SeenTables<'a>,
     span: FetchScratch,
     scratch: FetchScratch,
-    /// A body assembled from the span and the rest of the file.
+    /// A body that is assembled from the span and the bytes after it.
     whole_body: Vec<u8>,
 }
 
@@ -85,10 +85,11 @@ impl<'a> BodyCheck<'a> {
     }
 
     /// Verifies the body of a chunk, a table or an index page. Fetches bytes that `span` does not
-    /// have. (Other regions are few, and can only be checked in context.)
+    /// contain. (There are few other regions, and they can be checked only together with the
+    /// regions before them.)
     pub(super) fn check(&mut self, header: &RegionHeader, span: SpanBytes<'_>) -> BodyFinding {
         let body = match self.check_with(header, span) {
-            // a single request for the body gives the same error wherever spans start
+            // a single request for the body gives the same error wherever the span starts
             BodyFinding::Damaged(error) if error.kind() == ErrorKind::Io => {
                 self.check_with(header, SpanBytes::default())
             }
@@ -154,7 +155,8 @@ impl<'a> BodyCheck<'a> {
         self.check_checksum(header, span).map_or_else(BodyFinding::Damaged, |()| BodyFinding::Intact)
     }
 
-    /// Checks for a body. Bytes that `span` does not have are fetched in blocks.
+    /// Checks for a body. Bytes that `span` does not contain are fetched at most 1 MiB at a
+    /// time.
     pub(super) fn check_checksum(&mut self, header: &RegionHeader, span: SpanBytes<'_>) -> Result<()> {
         if let Some(body) = span.get(header.body_offset(), header.end()) {
             return header.check_body(body);
@@ -177,15 +179,16 @@ impl<'a> BodyCheck<'a> {
     }
 }
 
-/// Returns whether to fetch only the rest of a body, after the start in `span`. Assembling it takes
-/// more memory and copies all of it, so the body must be short, and the start must be a large part
-/// of it.
+/// Returns whether to fetch only the bytes of a body that `span` does not contain. Assembling the
+/// body takes more memory and copies all of it. So the body must be short, and `span` must contain
+/// at least a quarter of it.
 fn should_fetch_rest(header: &RegionHeader, span: SpanBytes<'_>) -> bool {
     let (body, known) = (u64::from(header.body_bytes), u64_of(span.from(header.body_offset()).len()));
     body <= BLOCK_BYTES && known >= body / 4
 }
 
-/// Assembles a body from its start in `span` and the rest, which is fetched.
+/// Fetches the bytes of a body that `span` does not contain, and appends them to the bytes in
+/// `span`.
 fn fetch_rest<'b>(
     source: &dyn Source,
     header: &RegionHeader,

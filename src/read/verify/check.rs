@@ -1,22 +1,22 @@
 //! Verifies a file from its first byte to its last.
 //!
 //! Regions are visited in batches, in file order, and threads verify their bodies. The findings are
-//! then combined in file order, which determines the meaning of each: a region that agrees with the
-//! others, damage, or a loss that damage explains. So the report does not depend on the number of
-//! threads.
+//! then combined in file order, which determines what each one means: a region that agrees with the
+//! regions before it, damage, or a loss that earlier damage explains. So the report does not depend
+//! on the number of threads.
 //!
-//! The bytes after the last commit are examined at the end. They are not damage if an append has
-//! left them. A writer writes front to back and commits with a trailer. So an append that is in
-//! progress, or was stopped, leaves intact regions without a trailer, and the last one may be cut
-//! off at any byte. Its padding and its header, as far as they exist, must be valid. Anything else
-//! is damage, such as a later commit with a damaged trailer or footer, whose samples were
-//! committed. Bytes lost in a power failure cannot be distinguished from that, so they are damage,
-//! too.
+//! The bytes after the last commit are examined at the end. They do not count as damage if an
+//! append has left them. A writer writes regions in order and commits them with a trailer. So an
+//! append that is in progress, or was stopped, leaves intact regions without a trailer, and the
+//! last of these regions can be cut off at any byte. Its padding and its header, as far as they
+//! exist, must be valid. Anything else is damage, such as a later commit whose trailer or footer is
+//! damaged, because its samples were committed. Bytes lost in a power failure look the same, so
+//! they also count as damage.
 
 use super::batch::Batch;
 use super::body::{BodyCheck, BodyFinding, SeenTables, load_body};
 use super::commit::CommitCheck;
-use super::report::{Damage, DamageKind, Damages, VerifyOptions, VerifyReport, as_damage};
+use super::report::{Finding, FindingKind, Findings, VerifyOptions, VerifyReport, as_finding};
 use super::walk::{SpanBytes, Walk, WalkItem, span_bytes};
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -33,23 +33,23 @@ use std::io;
 /// Checks every byte of a file: structure, checksums, padding, and the consistency of all regions
 /// (chapter 10 of the specification).
 ///
-/// Damage is reported, not returned as an error, and so is an unfinished file. The [`DamageKind`]
-/// of each finding and [`VerifyReport::state`] distinguish them. An error means that the source
-/// could not be read, that memory ran out, or that the file needs a newer release or a different
-/// build. Works even on files that cannot be opened.
+/// Damage and an unfinished file are reported, not returned as errors. The [`FindingKind`] of each
+/// finding and [`VerifyReport::state`] distinguish them. An error means that the source could not
+/// be read, that memory ran out, or that the file needs a newer release or a different build. Works
+/// even on files that cannot be opened.
 ///
 /// Cost: one pass over the file, at the speed of its source or of CRC-32 on each thread. Small
 /// chunks are fetched several MiB at a time; see [`Source::coalesce`]. Allocates 40 bytes for each
 /// chunk of a commit and, for each thread, at most 7 MiB plus, if it decodes, the stored and
-/// decoded size of the largest chunk. A damaged chunk in blocks is read again, and its validity and
-/// shape are decoded.
+/// decoded size of the largest chunk. A damaged chunk that has blocks is read again, and its
+/// validity and shape are decoded.
 pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
     let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
     let file_header = match open_header(source) {
         Ok(file_header) => file_header,
         Err(error) => {
-            let (all, error) = (0..source.byte_count(), as_damage(error)?);
-            report.damages.push(Damage::of_bytes(DamageKind::Damaged, all, Some(RegionKind::FileHeader), error));
+            let (all, error) = (0..source.byte_count(), as_finding(error)?);
+            report.findings.push(Finding::of_bytes(FindingKind::Damaged, all, Some(RegionKind::FileHeader), error));
             return Ok(report);
         }
     };
@@ -62,7 +62,7 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
             (end, commit.trailer_crc, chunks.fold(0, u64::saturating_add))
         }
         Err(error) => {
-            as_damage(error)?; // the walk will find it again, and name the offset
+            as_finding(error)?; // the walk will find the damage again, with its offset
             (source.byte_count(), 0, 0)
         }
     };
@@ -72,16 +72,16 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
     let worker = |_| BodyCheck::new(source, &layouts, &tables, options.decode);
     let mut workers: Vec<_> = (0..options.threads.max(1)).map(worker).collect();
     let mut walk = Walk::new(source, &file_header, end);
-    let mut findings = Findings::new(source, &file_header, options.decode);
+    let mut file_check = FileCheck::new(source, &file_header, options.decode);
     loop {
         let (visited, error) = Batch::check(&mut walk, &tables, &mut workers, span_bytes);
         let is_over = visited.is_empty();
-        visited.into_iter().try_for_each(|(visited, body)| findings.add(visited, body))?;
+        visited.into_iter().try_for_each(|(visited, body)| file_check.add(visited, body))?;
         if let Some(error) = error {
             return Err(error);
         }
         if is_over {
-            findings.finish(end, trailer_crc, &mut report)?;
+            file_check.finish(end, trailer_crc, &mut report)?;
             return Ok(report);
         }
         if let Some(progress) = &mut options.progress {
@@ -91,18 +91,18 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
 }
 
 /// The findings so far.
-struct Findings<'a> {
+struct FileCheck<'a> {
     source: &'a dyn Source,
     file_header: &'a FileHeader,
     check: CommitCheck<'a>,
-    damages: Damages,
+    findings: Findings,
     buffer: Vec<u8>,
 }
 
-impl<'a> Findings<'a> {
+impl<'a> FileCheck<'a> {
     fn new(source: &'a dyn Source, file_header: &'a FileHeader, decode: bool) -> Self {
         let check = CommitCheck::new(file_header, decode);
-        Self { source, file_header, check, damages: Damages::default(), buffer: Vec::new() }
+        Self { source, file_header, check, findings: Findings::default(), buffer: Vec::new() }
     }
 
     /// Adds the next region or damage in file order.
@@ -110,12 +110,12 @@ impl<'a> Findings<'a> {
         match visited {
             WalkItem::Region(header) => self.region(&header, body),
             // a region that does not follow its predecessor
-            WalkItem::Damage(damage) if damage.region.is_some() => {
-                self.damages.all.push(damage);
+            WalkItem::Finding(finding) if finding.region.is_some() => {
+                self.findings.all.push(finding);
                 Ok(())
             }
-            WalkItem::Damage(damage) => {
-                self.damages.push_unidentified(damage);
+            WalkItem::Finding(finding) => {
+                self.findings.push_unidentified(finding);
                 Ok(())
             }
         }
@@ -135,18 +135,18 @@ impl<'a> Findings<'a> {
             BodyFinding::DamagedBlocks(damaged) => return self.blocks(header, &damaged),
         };
         let result = match bytes {
-            Ok(bytes) => self.check.region(header, bytes, parts, &self.damages),
+            Ok(bytes) => self.check.region(header, bytes, parts, &self.findings),
             Err(error) => {
                 self.check.damaged_region(header);
                 Err(error)
             }
         };
         if let Err(error) = result {
-            let error = as_damage(error)?;
+            let error = as_finding(error)?;
             let (column, samples) = self.check.column_and_samples(header);
             let file_range = header.offset..header.end();
-            let kind = DamageKind::Damaged;
-            self.damages.all.push(Damage { file_range, kind, region: Some(header.kind), column, samples, error });
+            let kind = FindingKind::Damaged;
+            self.findings.all.push(Finding { file_range, kind, region: Some(header.kind), column, samples, error });
         }
         self.report_lost();
         Ok(())
@@ -162,9 +162,9 @@ impl<'a> Findings<'a> {
             // no overflow: inside the body of the chunk
             let byte = |at: usize| header.body_offset().saturating_add(u64_of(at));
             let sample = |at: usize| entry.first_sample.saturating_add(u64_of(at));
-            memory::reserve(&mut self.damages.all, 1)?;
-            self.damages.all.push(Damage {
-                kind: DamageKind::Damaged,
+            memory::reserve(&mut self.findings.all, 1)?;
+            self.findings.all.push(Finding {
+                kind: FindingKind::Damaged,
                 file_range: byte(run.bytes.start)..byte(run.bytes.end),
                 region: Some(header.kind),
                 column: column.clone(),
@@ -177,45 +177,45 @@ impl<'a> Findings<'a> {
     }
 
     fn report_lost(&mut self) {
-        self.check.take_lost().into_iter().for_each(|lost| self.damages.report(lost));
+        self.check.take_lost().into_iter().for_each(|lost| self.findings.report(lost));
     }
 
-    /// Checks the end of the file: for bytes after the last trailer, which ends at `end` and
-    /// whose `header_crc` is `trailer_crc`, then.
+    /// Checks the end of the file: for the bytes after the last trailer, then and
+    /// The trailer ends at `end`, and its `header_crc` is `trailer_crc`.
     fn finish(mut self, end: u64, trailer_crc: u32, report: &mut VerifyReport) -> Result<()> {
-        if !self.damages.all.is_empty() {
+        if !self.findings.all.is_empty() {
             self.check.find_gaps(None);
             self.report_lost();
         }
-        let (file_bytes, is_clean) = (self.source.byte_count(), self.damages.all.is_empty());
+        let (file_bytes, is_clean) = (self.source.byte_count(), self.findings.all.is_empty());
         let found = if end < file_bytes {
             let bytes = file_bytes - end;
             let (kind, message) = match is_uncommitted(self.source, self.file_header, end, trailer_crc)? {
                 true => (
-                    DamageKind::Uncommitted,
+                    FindingKind::Uncommitted,
                     format!(
-                        "{bytes} bytes follow the last commit: an append is at work, or was stopped before it committed"
+                        "{bytes} bytes follow the last commit: an append is running, or was stopped before it committed"
                     ),
                 ),
-                false => (DamageKind::Damaged, format!("{bytes} bytes follow the last valid trailer")),
+                false => (FindingKind::Damaged, format!("{bytes} bytes follow the last valid trailer")),
             };
             Some((kind, Error::corrupt("R-2.7", message)))
         } else if is_clean && !self.check.ends_with_trailer() {
             let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
-            Some((DamageKind::Damaged, Error::corrupt("R-2.9", message)))
+            Some((FindingKind::Damaged, Error::corrupt("R-2.9", message)))
         } else if is_clean && !self.check.is_finished {
-            let message = "the file is readable but not finished: its writer is at work, or was stopped after a commit";
-            Some((DamageKind::Unfinished, Error::corrupt("R-7.8", message)))
+            let message = "the file is readable but not finished: its writer is running, or was stopped after a commit";
+            Some((FindingKind::Unfinished, Error::corrupt("R-7.8", message)))
         } else {
             None
         };
-        self.damages
+        self.findings
             .all
-            .extend(found.map(|(kind, error)| Damage::of_bytes(kind, end..file_bytes, None, error.with_offset(end))));
+            .extend(found.map(|(kind, error)| Finding::of_bytes(kind, end..file_bytes, None, error.with_offset(end))));
         report.chunk_count = self.check.intact_chunks;
-        report.damages = self.damages.all;
-        // a loss can be found later than damage at a higher offset
-        report.damages.sort_by_key(|damage| damage.file_range.start);
+        report.findings = self.findings.all;
+        // a loss can be found after damage at a higher offset
+        report.findings.sort_by_key(|finding| finding.file_range.start);
         Ok(())
     }
 }
@@ -235,7 +235,7 @@ fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, tra
             Err(error) => return Ok(ends_early(error)? && begins_region(source, file_header, &walk)?),
         };
         if header.kind == RegionKind::Trailer {
-            return Ok(false); // this trailer is invalid, otherwise the commit would end here
+            return Ok(false); // this trailer is invalid; otherwise the last commit would end here
         }
         match bodies.check_checksum(&header, SpanBytes::default()) {
             Ok(()) => {}
@@ -245,13 +245,13 @@ fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, tra
     }
 }
 
-/// Returns whether the bytes at which a walk has ended are the start of another region, that is,
-/// its padding and its header, as far as they exist.
+/// Returns whether the bytes at which a walk has ended can be the start of another region: its
+/// padding and its header, as far as they exist, must be valid.
 fn begins_region(source: &dyn Source, file_header: &FileHeader, walk: &Walk<'_>) -> Result<bool> {
     let (at, Some(previous)) = (walk.at(), walk.previous()) else { return Ok(false) };
     let (alignment, file_id) = (file_header.fields.alignment.into(), file_header.fields.file_id);
     let until = next_offset(RegionKind::Chunk, at, alignment).saturating_add(HEADER_LEN).min(source.byte_count());
-    // less than two alignments
+    // less than twice the alignment
     let length = usize::try_from(until.saturating_sub(at)).unwrap_or(usize::MAX);
     let mut buffer = Vec::new();
     let bytes = match fetch(source, at, length, &mut buffer) {
@@ -268,7 +268,7 @@ fn begins_region(source: &dyn Source, file_header: &FileHeader, walk: &Walk<'_>)
 }
 
 /// Returns whether an error means that the file ends here. If an append has failed since the file
-/// was opened, the end is before the length of the source.
+/// was opened, the file can be shorter than the source states.
 fn ends_early(error: Error) -> Result<bool> {
     if error.kind() == ErrorKind::Corrupt {
         return Ok(matches!(error.rule(), Some("R-2.5" | "R-2.9")));

@@ -8,7 +8,7 @@
 //! again. From then on, regions that the index or the footer lists but the walk has not found are
 //! recorded as lost.
 
-use super::report::{Damages, LostBytes, LostRegion, gaps, samples_of_page};
+use super::report::{Findings, LostBytes, LostRegion, gaps, samples_of_page};
 use crate::bytes::le::u64_of;
 use crate::codec::{SideFacts, encoding};
 use crate::format::Flags;
@@ -22,7 +22,7 @@ use crate::{Error, Result};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The state of the check of one column.
+/// The state of the check for one column.
 struct ColumnCheck {
     pub name: Arc<str>,
     pub next_sample: u64,
@@ -52,7 +52,8 @@ impl ColumnCheck {
     fn start_page(&mut self, page: &PageHeader, offset: u64) -> Result<()> {
         let before = self.facts.chunk_count.saturating_sub(u64_of(self.chunks.len()));
         if page.first_chunk != before.saturating_add(u64_of(self.listed)) {
-            let message = format!("the page begins at chunk {}, which is not the next one", page.first_chunk);
+            let message =
+                format!("the page begins at chunk {}, which is not the next chunk of its column", page.first_chunk);
             return Err(Error::corrupt("R-6.2", message).with_offset(offset));
         }
         if self.listed == 0
@@ -69,7 +70,7 @@ impl ColumnCheck {
         Ok(())
     }
 
-    /// Checks that every chunk is listed and that the facts are right.
+    /// Checks that every chunk is listed and that the facts are correct.
     fn compare(&self, found: &ColumnRecord, decoded: bool) -> Result<()> {
         if self.listed != self.chunks.len() {
             let message =
@@ -82,7 +83,7 @@ impl ColumnCheck {
             expected.null_count = found.null_count;
             let found_only =
                 found.encodings.iter().filter(|&&(id, chunks)| chunks == 0 && expected.encoding(id).is_none());
-            // these encodings may occur only in parts that were not decoded
+            // the parts that were not decoded can have these encodings
             let side: Vec<u16> = found_only.map(|&(id, _)| id).collect();
             side.into_iter().for_each(|id| expected.count_encoding(id, 0));
         }
@@ -101,7 +102,7 @@ pub(super) struct CommitCheck<'a> {
     columns: Vec<ColumnCheck>,
     tables: Vec<TableEntry>,
     flags: Flags,
-    /// The kind of the previous region, which determines what may follow.
+    /// The kind of the previous region, which determines which kinds can follow it.
     last_kind: RegionKind,
     last_page: Option<(u32, u32)>,
     last_footer: Option<(u64, u64)>,
@@ -155,16 +156,16 @@ impl<'a> CommitCheck<'a> {
 
     /// Checks a region whose header and body are intact.
     ///
-    /// The body of a chunk is not passed. If it was decoded, `parts` has the result. Checks across
-    /// regions are done only if `damages` is empty.
+    /// The body of a chunk is not passed. If it was decoded, `parts` has the result. Compares the
+    /// region with other regions only if `findings` is empty.
     pub(super) fn region(
         &mut self,
         header: &RegionHeader,
         body: &[u8],
         parts: Option<Result<SideFacts>>,
-        damages: &Damages,
+        findings: &Findings,
     ) -> Result<()> {
-        let is_clean = damages.all.is_empty();
+        let is_clean = findings.all.is_empty();
         if is_clean {
             self.check_order(header)?;
         }
@@ -174,7 +175,7 @@ impl<'a> CommitCheck<'a> {
             RegionKind::Chunk => self.chunk(header, parts, is_clean),
             RegionKind::Table => self.table(header, is_clean),
             RegionKind::IndexPage => self.page(header, body, is_clean),
-            RegionKind::Footer => self.footer(header, body, damages),
+            RegionKind::Footer => self.footer(header, body, findings),
             RegionKind::Trailer => self.trailer(header, is_clean),
         }
     }
@@ -209,8 +210,8 @@ impl<'a> CommitCheck<'a> {
         (column.map(|column| column.name.clone()), samples)
     }
 
-    /// Records samples of this commit that no chunk contains. If the footer was found, `footer` has
-    /// the file's sample count including this commit, and the offset of the footer.
+    /// Records the samples of this commit that no chunk contains. If the footer was found, `footer`
+    /// has its sample count, which includes this commit, and its offset.
     pub(super) fn find_gaps(&mut self, footer: Option<(u64, u64)>) {
         let from = (self.sample_count, self.commit_start());
         for column in &self.columns {
@@ -229,8 +230,8 @@ impl<'a> CommitCheck<'a> {
         self.last_footer.map_or(self.file_header.header.end(), |(_, end)| end)
     }
 
-    /// Records pages of this commit that the walk has not found.
-    fn find_lost_pages(&mut self, footer: &Footer, damages: &Damages) {
+    /// Records the pages of this commit that the walk has not found.
+    fn find_lost_pages(&mut self, footer: &Footer, findings: &Findings) {
         let from = self.commit_start();
         let of_column = |(facts, column): (&'_ ColumnRecord, _)| {
             facts
@@ -245,7 +246,7 @@ impl<'a> CommitCheck<'a> {
         // they do not overlap: parsing has checked
         runs.sort_unstable_by_key(|(run, _)| run.offset);
         let (runs, columns): (Vec<_>, Vec<_>) = runs.into_iter().unzip();
-        for (number, page) in damages.lost_pages(&runs, from) {
+        for (number, page) in findings.lost_pages(&runs, from) {
             let (Some(run), Some(column)) = (runs.get(number), columns.get(number)) else { continue };
             let start = run.page_offset(page);
             self.lost.push(LostRegion {
@@ -317,7 +318,7 @@ impl<'a> CommitCheck<'a> {
         self.content.add_page(body);
         let entries = body.as_chunks::<ENTRY_BYTES>().0;
         if entries.first().map(|entry| parse_entry(entry).first_sample) != Some(page.first_sample) {
-            let message = "the page's first sample is not the first sample of its first entry";
+            let message = "the first sample in the header of the page differs from the first sample of its first entry";
             return Err(Error::corrupt("R-6.1", message).with_offset(header.offset));
         }
         if is_clean {
@@ -354,7 +355,7 @@ impl<'a> CommitCheck<'a> {
     fn check_page_order(&self, page: &PageHeader) -> Result<()> {
         let Some((column, entry_count)) = self.last_page else { return Ok(()) };
         if page.column < column {
-            return Err(Error::corrupt("R-6.2", "the columns of the index do not ascend"));
+            return Err(Error::corrupt("R-6.2", "the columns of the index are not in ascending order"));
         }
         if page.column == column && u64::from(entry_count) != PAGE_ENTRIES {
             return Err(Error::corrupt(
@@ -366,16 +367,16 @@ impl<'a> CommitCheck<'a> {
     }
 
     /// Checks a footer: chapter 7.1, R-9.1, R-9.2.
-    fn footer(&mut self, header: &RegionHeader, body: &[u8], damages: &Damages) -> Result<()> {
+    fn footer(&mut self, header: &RegionHeader, body: &[u8], findings: &Findings) -> Result<()> {
         let schema = &self.file_header.schema;
         Footer::flags(header).check()?;
         let footer = Footer::parse(header, body, schema, &self.file_header.schema_block)?;
         let content = std::mem::replace(&mut self.content, ContentHasher::after(footer.content_id));
-        let result = if damages.all.is_empty() {
+        let result = if findings.all.is_empty() {
             self.compare(&footer).and_then(|()| check_content_id(content, body))
         } else {
             self.find_gaps(Some((footer.sample_count, header.offset)));
-            self.find_lost_pages(&footer, damages);
+            self.find_lost_pages(&footer, findings);
             Ok(())
         };
         self.last_footer = Some((header.offset, header.end()));
@@ -393,10 +394,13 @@ impl<'a> CommitCheck<'a> {
 
     fn compare(&mut self, footer: &Footer) -> Result<()> {
         if !footer.flags.contains(self.flags) {
-            return Err(Error::corrupt("R-9.2", "the footer lacks flags that were set before"));
+            return Err(Error::corrupt("R-9.2", "the footer lacks flags that were set earlier in the file"));
         }
         if footer.commit != self.commits || footer.sample_count < self.sample_count {
-            let message = format!("commit number {} follows {} commits", footer.commit, self.commits);
+            let message = format!(
+                "the footer states commit number {} after {} commits, or fewer samples than the commit before it",
+                footer.commit, self.commits
+            );
             return Err(Error::corrupt("R-7.5", message));
         }
         self.tables.sort_by_key(|table| (table.column, table.table));
@@ -432,7 +436,7 @@ fn check_content_id(content: ContentHasher, footer: &[u8]) -> Result<()> {
     if found == computed {
         return Ok(());
     }
-    Err(Error::corrupt("R-7.9", format!("the content id is {found}; index and footer give {computed}")))
+    Err(Error::corrupt("R-7.9", format!("the footer states content id {found}, but the content has id {computed}")))
 }
 
 fn column_mut(columns: &mut [ColumnCheck], number: u32) -> Option<&mut ColumnCheck> {
@@ -440,5 +444,5 @@ fn column_mut(columns: &mut [ColumnCheck], number: u32) -> Option<&mut ColumnChe
 }
 
 fn unknown_column(header: &RegionHeader) -> Error {
-    Error::corrupt("R-4.1", "there is no such column").with_offset(header.offset)
+    Error::corrupt("R-4.1", "the region belongs to a column that does not exist").with_offset(header.offset)
 }

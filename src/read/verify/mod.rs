@@ -6,12 +6,12 @@
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `check` | runs the others, and combines their findings |
-//! | `walk` | goes from header to header, over every byte that is in no body |
+//! | `check` | runs the other modules, and combines their findings |
+//! | `walk` | goes from header to header, over every byte outside the bodies |
 //! | `batch` | verifies many regions at a time, with several threads |
 //! | `body` | verifies one body: its checksum and its content |
 //! | `commit` | checks that the regions of a commit agree |
-//! | `report` | the damage found, and the samples it costs |
+//! | `report` | describes the damage found, and the samples that are lost to it |
 
 mod batch;
 mod body;
@@ -21,4 +21,4 @@ mod report;
 mod walk;
 
 pub use check::verify;
-pub use report::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport};
+pub use report::{FileState, Finding, FindingKind, VerifyOptions, VerifyReport};

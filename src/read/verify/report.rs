@@ -1,10 +1,10 @@
 //! The options and the report of a verification: damage, and the samples that are lost to it.
 //!
 //! The walk over a file finds regions, and bytes that cannot be a region. Such bytes do not show
-//! what was there. The index, the footer, or the chunks before and after show that later: a chunk
-//! that the index lists, a page between others, samples that no chunk contains. If a damaged range
-//! covers exactly one loss, the loss is reported as part of that finding, so that nothing is
-//! reported twice. Otherwise it is a separate finding.
+//! which region they have replaced. The index, the footer, or the chunks before and after show that
+//! later: the index lists a chunk that was not found, a page is missing between two others, or no
+//! chunk contains some samples. If a damaged range covers exactly one loss, the loss is added to
+//! that finding, so that nothing is reported twice. Otherwise the loss is a separate finding.
 
 use crate::format::chunk::ChunkEntry;
 use crate::format::index::{PAGE_BYTES, PAGE_ENTRIES, Run};
@@ -37,14 +37,14 @@ impl<'a> VerifyOptions<'a> {
     /// valid UTF-8, nulls are zero.
     ///
     /// Cost: decodes every chunk. A chunk of a few hundred bytes can decode to 64 MiB, so a hostile
-    /// file of a megabyte can take minutes. Use [`VerifyOptions::progress`] to set a limit.
+    /// file of a megabyte can take minutes. Use [`VerifyOptions::progress`] to limit the time.
     pub fn decode(mut self, decode: bool) -> Self {
         self.decode = decode;
         self
     }
 
     /// Sets the number of threads that verify and decode chunks, including the calling thread. The
-    /// default is 1; 0 means 1. The report does not depend on it.
+    /// default is 1, and 0 also means 1. The report does not depend on this number.
     pub fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -62,17 +62,17 @@ impl<'a> VerifyOptions<'a> {
 /// The meaning of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum DamageKind {
+pub enum FindingKind {
     /// Bytes are wrong or missing.
     Damaged,
-    /// An append is in progress, or was stopped before it committed the bytes. They are intact
-    /// regions, except that the last one may be cut off, and contain no samples of the file.
+    /// An append is in progress, or was stopped before it committed the bytes. The bytes are intact
+    /// regions, except that the last region can be cut off. They contain no samples of the file.
     Uncommitted,
     /// The file ends with a commit, but its writer has not declared it complete.
     Unfinished,
 }
 
-impl DamageKind {
+impl FindingKind {
     /// Returns the name that the command line prints, such as `"uncommitted"`.
     pub fn name(self) -> &'static str {
         match self {
@@ -90,7 +90,7 @@ pub enum FileState {
     /// All bytes are valid, and the writer has finished.
     Intact,
     /// All samples of the last commit are intact, but a writer has not finished: it is running, or
-    /// was stopped. A later verification may find the file intact.
+    /// was stopped. A later verification can find the file intact.
     Unfinished,
     /// Something is damaged.
     Damaged,
@@ -107,30 +107,36 @@ impl FileState {
     }
 }
 
-/// A damaged region, or bytes of an unfinished writer.
+/// A damaged region, or bytes that an unfinished writer has left.
 #[derive(Debug)]
 #[non_exhaustive]
-pub struct Damage {
+pub struct Finding {
     /// The meaning of the finding.
-    pub kind: DamageKind,
-    /// The damaged range of the file. If a chunk is in blocks and its block index is intact, this
-    /// covers only damaged blocks. Adjacent damaged blocks are one finding.
+    pub kind: FindingKind,
+    /// The damaged range of the file. If the values of a chunk are divided into blocks and the
+    /// block index is intact, this range covers only damaged blocks. Adjacent damaged blocks are
+    /// one finding.
     pub file_range: Range<u64>,
     /// The kind of the damaged region, if known.
     pub region: Option<RegionKind>,
     /// The column of the damaged chunk, table or index page, if known.
     pub column: Option<Arc<str>>,
-    /// The range of samples that are lost or in doubt, if known. For damaged blocks, these are the
-    /// samples with a byte in one of them, so empty samples between them are not lost. For an index
-    /// page, these are the samples that are found through it.
+    /// The range of samples that are lost or in doubt, if known. For damaged blocks, the samples
+    /// with a byte in one of the blocks are lost, but empty samples in this range are not. For an
+    /// index page, these are the samples that are found through it.
     pub samples: Option<Range<u64>>,
     /// The error, which names the violated rule of the specification.
     pub error: Error,
 }
 
-impl Damage {
+impl Finding {
     /// Returns a finding for bytes whose column and samples are not known.
-    pub(super) fn of_bytes(kind: DamageKind, file_range: Range<u64>, region: Option<RegionKind>, error: Error) -> Self {
+    pub(super) fn of_bytes(
+        kind: FindingKind,
+        file_range: Range<u64>,
+        region: Option<RegionKind>,
+        error: Error,
+    ) -> Self {
         Self { kind, file_range, region, column: None, samples: None, error }
     }
 }
@@ -146,15 +152,15 @@ pub struct VerifyReport {
     /// The number of samples in the last valid commit, if there is one.
     pub sample_count: Option<u64>,
     /// All findings, in file order. Empty if the file is intact.
-    pub damages: Vec<Damage>,
+    pub findings: Vec<Finding>,
 }
 
 impl VerifyReport {
     /// Returns the verdict.
     pub fn state(&self) -> FileState {
-        match self.damages.as_slice() {
+        match self.findings.as_slice() {
             [] => FileState::Intact,
-            all if all.iter().any(|damage| damage.kind == DamageKind::Damaged) => FileState::Damaged,
+            all if all.iter().any(|finding| finding.kind == FindingKind::Damaged) => FileState::Damaged,
             _ => FileState::Unfinished,
         }
     }
@@ -162,7 +168,7 @@ impl VerifyReport {
 
 /// Returns `Ok(error)` if the error reports damage. Fails with any other error, which ends the
 /// verification.
-pub(super) fn as_damage(error: Error) -> Result<Error> {
+pub(super) fn as_finding(error: Error) -> Result<Error> {
     if error.kind() == ErrorKind::Corrupt { Ok(error) } else { Err(error) }
 }
 
@@ -219,8 +225,8 @@ pub(super) fn gaps(
     gaps
 }
 
-/// Returns the samples of page `page` of a run. Returns `None` unless all chunks of the run were
-/// found, all have the same size, or the run has a single page.
+/// Returns the samples of the chunks that page `page` of a run lists. Returns `None` unless all
+/// chunks of the run were found, all have the same number of samples, or the run has a single page.
 pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Option<Range<u64>> {
     let entries = page.saturating_mul(PAGE_ENTRIES);
     if run.samples_per_chunk > 0 {
@@ -238,32 +244,32 @@ pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Op
     Some(rest.first()?.first_sample..last.samples().end)
 }
 
-/// All findings, and which of them are bytes that cannot be a region.
+/// All findings, and which of them are for bytes that cannot be a region.
 #[derive(Default)]
-pub(super) struct Damages {
-    pub all: Vec<Damage>,
+pub(super) struct Findings {
+    pub all: Vec<Finding>,
     /// The indices in `all` of the findings for bytes that cannot be a region, in ascending order
     /// of their ranges.
     unidentified: Vec<usize>,
 }
 
-impl Damages {
+impl Findings {
     /// Adds a finding for bytes that cannot be a region.
-    pub(super) fn push_unidentified(&mut self, damage: Damage) {
+    pub(super) fn push_unidentified(&mut self, finding: Finding) {
         self.unidentified.push(self.all.len());
-        self.all.push(damage);
+        self.all.push(finding);
     }
 
     /// Returns the indices of the unidentified findings that overlap a range.
     fn touching(&self, range: &Range<u64>) -> &[usize] {
-        let bytes = |number: &usize| self.all.get(*number).map_or(0..0, |damage| damage.file_range.clone());
+        let bytes = |number: &usize| self.all.get(*number).map_or(0..0, |finding| finding.file_range.clone());
         let from = self.unidentified.partition_point(|number| bytes(number).end <= range.start);
         let to = self.unidentified.partition_point(|number| bytes(number).start < range.end);
         self.unidentified.get(from..to).unwrap_or(&[])
     }
 
-    /// Reports a loss. If the finding for its bytes is not yet identified, the loss becomes part of
-    /// it.
+    /// Reports a loss. If the finding for its bytes is not yet identified, adds the loss to that
+    /// finding.
     pub(super) fn report(&mut self, lost: LostRegion) {
         let (mut file_range, is_exact) = match &lost.bytes {
             LostBytes::Exactly(range) => (range.clone(), true),
@@ -284,12 +290,12 @@ impl Damages {
             file_range = from.start..to.end;
         }
         if first == last
-            && let Some(damage) = first.and_then(|number| self.all.get_mut(number))
-            && damage.region.is_none()
+            && let Some(finding) = first.and_then(|number| self.all.get_mut(number))
+            && finding.region.is_none()
         {
-            damage.region = Some(lost.region);
-            damage.column = lost.column;
-            damage.samples = lost.samples;
+            finding.region = Some(lost.region);
+            finding.column = lost.column;
+            finding.samples = lost.samples;
             return;
         }
         let error = match lost.region {
@@ -299,7 +305,7 @@ impl Damages {
         };
         let error = error.with_offset(file_range.start);
         let LostRegion { region, column, samples, .. } = lost;
-        self.all.push(Damage { file_range, kind: DamageKind::Damaged, region: Some(region), column, samples, error });
+        self.all.push(Finding { file_range, kind: FindingKind::Damaged, region: Some(region), column, samples, error });
     }
 
     /// Returns the lost pages of these runs as pairs of run index and page number. The runs are in
@@ -308,13 +314,13 @@ impl Damages {
         let mut lost = Vec::new();
         let first = self
             .unidentified
-            .partition_point(|number| self.all.get(*number).is_none_or(|damage| damage.file_range.end <= from));
-        for damage in self.unidentified.iter().skip(first).filter_map(|number| self.all.get(*number)) {
-            let start = runs.partition_point(|run| run.end() <= damage.file_range.start);
+            .partition_point(|number| self.all.get(*number).is_none_or(|finding| finding.file_range.end <= from));
+        for finding in self.unidentified.iter().skip(first).filter_map(|number| self.all.get(*number)) {
+            let start = runs.partition_point(|run| run.end() <= finding.file_range.start);
             let touched = runs.iter().enumerate().skip(start);
-            for (number, run) in touched.take_while(|(_, run)| run.offset < damage.file_range.end) {
+            for (number, run) in touched.take_while(|(_, run)| run.offset < finding.file_range.end) {
                 let page_of = |at: u64| at.saturating_sub(run.offset).div_ceil(PAGE_BYTES);
-                let pages = page_of(damage.file_range.start)..page_of(damage.file_range.end).min(run.page_count());
+                let pages = page_of(finding.file_range.start)..page_of(finding.file_range.end).min(run.page_count());
                 lost.extend(pages.map(|page| (number, page)));
             }
         }

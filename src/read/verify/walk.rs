@@ -1,44 +1,47 @@
-//! Walks through a file from header to header (chapter 2), and visits every byte outside the
-//! bodies.
+//! Walks a file from header to header (chapter 2 of the specification), and visits every byte
+//! outside the bodies of regions.
 //!
-//! A region determines where the next one starts, so headers are read in file order. The walk
-//! checks the padding between regions and the links from one to the next: offsets, and the CRC of
-//! the previous header, which each header repeats. If no region starts where one must, the walk
-//! reports the bytes up to the next intact header of this file, and continues there.
+//! The end of a region determines where the next one starts, so the walk reads headers in file
+//! order. It checks the padding between regions and the links between them: the offset of each
+//! region, and the CRC of the previous header, which each header repeats. If no region starts where
+//! the next one is expected, the walk reports the bytes up to the next intact header of this file
+//! and continues there.
 //!
-//! Headers are small, and a request for each would take too long. So the file is fetched in spans
-//! that contain many regions, and the walk reads a header itself only if its span lacks it.
+//! Headers are small, and fetching each one with its own request would take too long. So the
+//! verifier fetches spans of the file that contain many regions. The walk reads a header from the
+//! source only if the span does not contain it.
 
-use super::report::{Damage, DamageKind, as_damage};
+use super::report::{Finding, FindingKind, as_finding};
 use crate::bytes::le::u64_of;
 use crate::format::region::{FileId, HEADER_BYTES, HEADER_LEN, RegionHeader, RegionKind, align, next_offset};
 use crate::open::source::{Source, check_inside};
-use crate::open::{BlockSizes, FileHeader, HeaderScan};
+use crate::open::{FileHeader, HeaderScan, ReadSizes};
 use crate::{Error, Result};
 
-/// Block sizes for finding the next region after damaged bytes, which may be a whole chunk.
-const BLOCKS: BlockSizes = BlockSizes { first: 1 << 20, second: 1 << 20, largest: 1 << 20 };
+/// Read sizes for finding the next region after damaged bytes, which can span a whole chunk.
+const READS: ReadSizes = ReadSizes { first: 1 << 20, second: 1 << 20, max: 1 << 20 };
 
-/// A step of the walk.
+/// What a step of the walk has found.
 pub(super) enum WalkItem {
     /// A region whose body was not read.
     Region(RegionHeader),
     /// Bytes that cannot be a region, or a region that does not follow its predecessor.
-    Damage(Damage),
+    Finding(Finding),
 }
 
 /// A walk over a file.
 pub(super) struct Walk<'a> {
     source: &'a dyn Source,
     file_header: &'a FileHeader,
-    /// The end of the last valid trailer, or of the file if no trailer is valid.
+    /// The offset at which the walk ends: the end of the last valid trailer, or the end of the
+    /// file.
     end: u64,
-    /// The end of the previous region.
+    /// The end of the previous region, or of the damaged bytes after it.
     at: u64,
     /// The `header_crc` of the previous region, which the next one repeats; `None` if
     /// there are damaged bytes between them.
     previous: Option<u32>,
-    /// The region found after damaged bytes.
+    /// The next region, if it has already been found after damaged bytes.
     found: Option<RegionHeader>,
     scan: HeaderScan<'a>,
 }
@@ -46,17 +49,17 @@ pub(super) struct Walk<'a> {
 impl<'a> Walk<'a> {
     pub(super) fn new(source: &'a dyn Source, file_header: &'a FileHeader, end: u64) -> Self {
         let (at, previous) = (file_header.header.end(), Some(file_header.header.header_crc()));
-        Self { source, file_header, end, at, previous, found: None, scan: HeaderScan::new(source, BLOCKS) }
+        Self { source, file_header, end, at, previous, found: None, scan: HeaderScan::new(source, READS) }
     }
 
-    /// Creates a walk over the bytes after the last commit, which ends at `start` with a trailer
-    /// that has this `header_crc`.
+    /// Creates a walk over the bytes after the last commit. The commit ends at `start`, and
+    /// `trailer_crc` is the `header_crc` of its trailer.
     pub(super) fn of_tail(source: &'a dyn Source, file_header: &'a FileHeader, start: u64, trailer_crc: u32) -> Self {
         Self { at: start, previous: Some(trailer_crc), ..Self::new(source, file_header, source.byte_count()) }
     }
 
-    /// Returns the next region. Fails unless its header is intact and follows the previous region,
-    /// and the padding between them is zero.
+    /// Returns the next region. Fails if its header is damaged or does not follow the previous
+    /// region, or if the padding between the two is not zero.
     pub(super) fn next_intact(&mut self, span: SpanBytes<'_>) -> Result<RegionHeader> {
         let header = self.next_region(span)?;
         self.previous.map_or(Ok(()), |previous| header.check_previous(previous))?;
@@ -84,8 +87,8 @@ impl<'a> Walk<'a> {
         self.end
     }
 
-    /// Returns the next region or damage; `None` at the end. Reads headers that `span` does not
-    /// have.
+    /// Returns the next region or finding; `None` at the end. Reads a header from the source if
+    /// `span` does not contain it.
     pub(super) fn next(&mut self, span: SpanBytes<'_>) -> Result<Option<WalkItem>> {
         if self.found.is_none() && self.at >= self.end {
             return Ok(None);
@@ -97,14 +100,14 @@ impl<'a> Walk<'a> {
         match header {
             Ok(header) => {
                 if let Some(Err(error)) = self.previous.take().map(|previous| header.check_previous(previous)) {
-                    // the region itself comes next, with an unknown predecessor
+                    // the next call returns the region itself, with an unknown predecessor
                     (self.at, self.found) = (header.offset, Some(header));
-                    return Ok(Some(WalkItem::Damage(broken_link(&header, error))));
+                    return Ok(Some(WalkItem::Finding(broken_link(&header, error))));
                 }
                 self.pass(&header);
                 Ok(Some(WalkItem::Region(header)))
             }
-            Err(error) => self.skip(as_damage(error)?).map(|damage| Some(WalkItem::Damage(damage))),
+            Err(error) => self.skip(as_finding(error)?).map(|finding| Some(WalkItem::Finding(finding))),
         }
     }
 
@@ -118,7 +121,7 @@ impl<'a> Walk<'a> {
             let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
             return Err(Error::corrupt("R-2.9", message).with_offset(self.at));
         }
-        // the padding and both possible headers: less than two alignments
+        // the padding and both possible headers take less than twice the alignment
         let until = chunk.saturating_add(HEADER_LEN);
         let lookahead = match span.get(self.at, until) {
             Some(bytes) => bytes,
@@ -130,10 +133,10 @@ impl<'a> Walk<'a> {
         let header = match header_of(first, other) {
             Err(_) if first.starts_with(&[0; 4]) && chunk > other => chunk_header()?,
             Err(_) if first.starts_with(&[0; 4]) => {
-                let message = "no region begins where the next one must";
+                let message = "expected another region, but none begins here";
                 return Err(Error::corrupt("R-2.7", message).with_offset(other));
             }
-            // a chunk after damaged padding, which `check_padding` refuses
+            // a chunk after damaged padding, for which `check_padding` fails below
             Err(error) if chunk > other => chunk_header().ok().filter(holds_column_data).ok_or(error)?,
             header => header?,
         };
@@ -142,36 +145,37 @@ impl<'a> Walk<'a> {
             let message = format!("a {} begins at an offset that R-2.7 does not allow", header.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
         }
-        let found = (at == other).then_some(header); // a region may be missing in between otherwise
+        let found = (at == other).then_some(header); // else a region can be missing before it
         check_padding(lookahead, self.at, at).inspect_err(|_| self.found = found)?;
         Ok(header)
     }
 
     /// Returns the finding for bytes that cannot be a region, up to the next region of this file.
-    fn skip(&mut self, error: Error) -> Result<Damage> {
+    fn skip(&mut self, error: Error) -> Result<Finding> {
         let start = self.at;
         self.previous = None;
         if self.found.is_none() {
             self.found = self.find_region(align(self.at, HEADER_LEN).saturating_add(HEADER_LEN))?;
         }
         self.at = self.found.map_or(self.end, |header| header.offset);
-        Ok(Damage::of_bytes(DamageKind::Damaged, start..self.at, None, error))
+        Ok(Finding::of_bytes(FindingKind::Damaged, start..self.at, None, error))
     }
 
     /// Finds the next region of this file at or after `at`, a multiple of 64.
     fn find_region(&mut self, at: u64) -> Result<Option<RegionHeader>> {
         let (file_id, end) = (self.file_header.fields.file_id, self.end);
         self.scan.first(at, end, |found| {
-            let is_later = found.kind != RegionKind::FileHeader; // the header is the first region
+            let is_later = found.kind != RegionKind::FileHeader; // this is always the first region
             is_later.then(|| intact_header(found.bytes, found.offset, file_id, end).ok()).flatten()
         })
     }
 }
 
 /// Returns the finding for a region that does not follow its predecessor. Either of the two can be
-/// wrong, so the finding does not name samples; the index shows which one is.
-fn broken_link(header: &RegionHeader, error: Error) -> Damage {
-    Damage::of_bytes(DamageKind::Damaged, header.offset..header.body_offset(), Some(header.kind), error)
+/// the wrong one, so the finding does not name samples. The later comparison with the index shows
+/// which one it is.
+fn broken_link(header: &RegionHeader, error: Error) -> Finding {
+    Finding::of_bytes(FindingKind::Damaged, header.offset..header.body_offset(), Some(header.kind), error)
 }
 
 /// Returns the header at `offset`, from `bytes`, which start at `start`.
@@ -205,26 +209,29 @@ fn check_padding(bytes: &[u8], start: u64, end: u64) -> Result<()> {
     Err(Error::corrupt("R-2.8", "padding is not zero").with_offset(start.saturating_add(at)))
 }
 
-/// The minimum and maximum length of a span of a source that is not in memory. A span of minimum
+/// The minimum and maximum length of a span if the source is not in memory. A span of the minimum
 /// length stays in the L2 cache until it is verified.
 const SPAN_BYTES: (u64, u64) = (1 << 20, 4 << 20);
 /// The ratio of the length of a span to the maximum gap that a source reads rather than skips.
 const SPAN_GAPS: u64 = 16;
-/// The maximum mean number of regions in a span. If a batch is full before its last span ends, the
-/// next batch fetches the rest of that span again.
+/// The maximum number of regions in a span, on average. If a batch becomes full in the middle of a
+/// span, the next batch fetches the remaining bytes of that span again.
 const SPAN_REGIONS: u64 = 256;
-/// The minimum length of a span of many small regions.
+/// The minimum length of a span that contains many small regions.
 const REGIONS_SPAN_BYTES: u64 = 64 << 10;
-/// The length of a span of a file in memory: enough to make the cost of locking negligible.
+/// The length of a span if the file is in memory. It is long enough to make the cost of locking
+/// negligible.
 const MEMORY_SPAN_BYTES: u64 = 256 << 10;
-/// The length of a span of a file with large chunks, whose bodies are fetched individually.
+/// The length of a span if the file has large chunks. Their bodies are fetched individually.
 const HEADER_SPAN_BYTES: u64 = 4 << 10;
 
-/// Returns the length of the spans of a source, given the mean length of its regions, if known.
+/// Returns the length of the spans of a source. `mean_region_bytes` is the mean length of its
+/// regions, if it is known.
 ///
-/// While one thread is still walking over a span, others fetch the next spans. If a region extends
-/// into one of these, its bytes are fetched twice. To keep that rare, a span has at least 8 regions
-/// on average, or is so short that it contains little more than one header.
+/// While one thread walks over a span, other threads already fetch the next spans. If a region
+/// extends into the next span, the bytes that it has there are fetched twice. To keep this rare, a
+/// span has at least 8 regions on average, or is so short that it contains little more than one
+/// header.
 pub(super) fn span_bytes(source: &dyn Source, mean_region_bytes: Option<u64>) -> u64 {
     if source.as_bytes().is_some() {
         return MEMORY_SPAN_BYTES;

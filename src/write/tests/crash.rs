@@ -1,10 +1,11 @@
-//! Loss of power at any moment: what the disk may hold then.
+//! Simulates a loss of power at every moment, and checks the states in which it can leave the disk.
 //!
-//! [`Machine`] follows a log and knows, for each file, which bytes are durable and which operations
-//! are pending. An image is the durable bytes plus some of the pending operations, chosen by a
-//! [`Fate`]: none, all, a prefix, all but one, one only, or any subset, with sectors torn. Names
-//! are durable only once their folder is synced. A reader of each image must find a complete commit
-//! that had returned, or a later one. Appending to the image must succeed.
+//! [`Machine`] replays a log and tracks, for each file, which bytes are durable and which
+//! operations are pending. An image consists of the durable bytes and some of the pending
+//! operations. A [`Fate`] chooses these: none, all, a prefix, all but one, only one, or any subset,
+//! with torn sectors. Names are durable only once their folder is synced. In each image, a reader
+//! must find the last commit that had returned, or a later one, in full. Appending to the image
+//! must succeed.
 
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
 use super::simulated::{Faults, Op};
@@ -25,17 +26,18 @@ fn requested_images() -> usize {
 enum Fate {
     Nothing,
     All,
-    /// This many of the first ones.
+    /// Only the first `n` operations.
     Prefix(usize),
     AllBut(usize),
     Only(usize),
-    /// This many of the first ones, and the first sectors of the next one.
+    /// The first `n` operations, and the first sectors of the next one.
     Torn(usize),
-    /// Any subset, any sectors of them, and any length of the file that one of them gives.
+    /// Any subset of the operations, any of their sectors, and any file length that one of them
+    /// sets.
     Any,
 }
 
-/// A file: the bytes that are durable, and the operations that may be on disk.
+/// A file: its durable bytes, and the operations that may be on disk.
 #[derive(Clone, Default)]
 struct Inode {
     durable: Vec<u8>,
@@ -43,8 +45,8 @@ struct Inode {
     /// Writes that a failed sync has dropped. A later sync does not make them durable.
     lost: Vec<Op>,
     /// Whether the file had a name when it was synced. On some file systems (btrfs), syncing an
-    /// unnamed file makes no part of it durable. If its folder is synced next, the name leads to an
-    /// empty file.
+    /// unnamed file makes none of its bytes durable. If its folder is synced next, the name leads
+    /// to an empty file.
     synced_by_name: bool,
 }
 
@@ -113,7 +115,7 @@ impl Inode {
     }
 }
 
-/// Applies an operation. For a write, applies only the sectors for which `reaches` is true.
+/// Applies an operation. For a write, applies only the sectors for which `reaches` returns true.
 fn apply(op: &Op, image: &mut Vec<u8>, reaches: &mut dyn FnMut(usize) -> bool) {
     match op {
         Op::Truncate { bytes, .. } if reaches(0) => image.resize(*bytes, 0),
@@ -133,7 +135,7 @@ fn apply(op: &Op, image: &mut Vec<u8>, reaches: &mut dyn FnMut(usize) -> bool) {
     }
 }
 
-/// The disk: what is durable, and what may be.
+/// The disk: what is certainly durable, and what may be durable.
 #[derive(Clone, Default)]
 struct Machine {
     inodes: Vec<Inode>,
@@ -144,7 +146,7 @@ struct Machine {
 }
 
 impl Machine {
-    /// Creates a disk with a durable file at the destination.
+    /// Creates a disk. If `file` is given, it is durable at the destination.
     fn new(file: Option<&[u8]>) -> Self {
         let mut machine = Self::default();
         if let Some(bytes) = file {
@@ -193,7 +195,7 @@ impl Machine {
         }
     }
 
-    /// Returns the files that may be at the destination.
+    /// Returns the files that can be at the destination after a loss of power.
     fn possible_files(&self) -> Vec<Option<&Inode>> {
         let mut numbers = vec![self.durable_names.get(path()), self.names.get(path())];
         numbers.dedup();
@@ -232,7 +234,8 @@ impl Inspector {
         }
     }
 
-    /// Checks the images of a moment: the systematic ones, or `count` random ones.
+    /// Checks images of a moment: `count` random ones for each file, or the systematic ones if
+    /// `count` is 0.
     fn inspect_moment(
         &mut self,
         machine: &Machine,
@@ -291,8 +294,9 @@ pub fn replay(
     }
 }
 
-/// After a loss of power at any moment, with any subset of the unsynced operations on disk, whole
-/// or torn, a reader sees a complete commit that had returned, or a later one.
+/// After a loss of power at any moment, any subset of the unsynced operations can be on disk, whole
+/// or torn. In every case, a reader sees the last commit that had returned, or a later one, in
+/// full.
 #[test]
 fn every_crash_leaves_a_commit_that_had_returned_or_a_later_one() {
     struct Run {

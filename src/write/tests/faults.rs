@@ -1,5 +1,5 @@
-//! A disk that becomes full, or fails, at any call. The error is reported, nothing is retried, and
-//! the file has the contents of the last commit that returned.
+//! Tests a disk that fills up or fails at any call. The writer must report the error and retry
+//! nothing, and the file must have the contents of the last commit that returned.
 
 use super::crash::{Inspector, replay, view};
 use super::scenarios::{Contents, Scenario, check_append, contents, path};
@@ -8,7 +8,7 @@ use crate::ErrorKind;
 use crate::write::sink::{AtomicSink, Sink};
 use std::io::{self, Write};
 
-/// Returns when the first call failed, and which.
+/// Returns the position of the first failed call in the log, and the name of the call.
 fn first_failure(log: &[Op]) -> (usize, &'static str) {
     let failure = |(at, op): (usize, &Op)| match op {
         Op::Failed(what) => Some((at, *what)),
@@ -18,7 +18,8 @@ fn first_failure(log: &[Op]) -> (usize, &'static str) {
     log.iter().enumerate().find_map(failure).expect("an injected failure")
 }
 
-/// Returns the number of operations up to the last commit that returned, and its state.
+/// Returns the number of operations up to the last commit that returned, and the state of that
+/// commit.
 fn last_returned(log: &[Op]) -> (usize, usize) {
     let returned = |(at, op): (usize, &Op)| match op {
         Op::Returned { state } => Some((at + 1, *state)),
@@ -38,8 +39,9 @@ fn check_after_failure(scenario: &Scenario, disk: &Simulated, before: Option<&[u
 
     let (mark, state) = last_returned(&log);
     let found = disk.bytes(path()).map(|bytes| contents(&bytes).unwrap_or_else(|error| panic!("{what}: {error}")));
-    // the new commit may be there although a call failed: if that was the sync of the folder or the
-    // sync after naming, or if it was the last sync and the disk can no longer cut the bytes off
+    // the new commit can be present although a call failed: if this call was the sync of the folder
+    // or the sync after naming, or if it was the last sync and the disk can no longer cut off the
+    // bytes
     let is_named = log[..failed_at].last().is_some_and(|op| matches!(op, Op::Link { .. } | Op::Rename { .. }));
     let later = call == "sync of the folder" || (call == "sync" && (faults.for_ever || is_named));
     assert!(found == states[state] || (later && Some(&found) == states.last()), "{what}: {found:?}");
@@ -68,7 +70,7 @@ fn a_call_that_fails_is_reported_and_leaves_the_last_commit() {
                 (io::ErrorKind::Other, false),
                 (io::ErrorKind::Other, true),
             ] {
-                let what = format!("{}, call {fail_at} of {calls}: {error}, for ever: {for_ever}", scenario.name);
+                let what = format!("{}, call {fail_at} of {calls}: {error}, forever: {for_ever}", scenario.name);
                 let (disk, mut states) = scenario.disk(Faults { fail_at: Some(fail_at), error, for_ever, ..healthy });
                 let before = disk.bytes(path());
                 let failed = scenario.run(&disk, &mut states).expect_err(&what);
@@ -117,10 +119,10 @@ fn short_and_interrupted_writes_give_the_same_file() {
     }
 }
 
-/// Holds even if no writer uses the sink.
+/// This holds for a sink even if no writer uses it.
 #[test]
 fn a_sink_that_has_failed_calls_nothing_again() {
-    // resolving its path is call 0, creating it call 1
+    // resolving the path is call 0, and creating the file is call 1
     for (only_named, calls) in [(true, ["write", "sync", "rename", "sync of the folder"].as_slice()), (false, &CALLS)] {
         for (fail_at, expected) in (2..).zip(calls) {
             let disk = Simulated::new(Faults { fail_at: Some(fail_at), only_named, ..Faults::default() });
@@ -133,7 +135,7 @@ fn a_sink_that_has_failed_calls_nothing_again() {
                 commit(b"more").unwrap_err();
                 commit(b"").unwrap_err();
             }
-            assert_eq!(disk.state().calls, calls, "something was called again");
+            assert_eq!(disk.state().calls, calls, "the sink made another call");
             let is_named = disk.bytes(path()).is_some();
             drop(sink);
             assert_eq!(disk.state().names.len(), usize::from(is_named), "{expected}");

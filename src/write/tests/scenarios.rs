@@ -1,4 +1,4 @@
-//! What writers do on the disk, and what a reader may find afterwards.
+//! Defines what writers do on the disk, and what a reader can find afterwards.
 
 use super::simulated::{Faults, Simulated};
 use crate::nested::ListBatch;
@@ -17,17 +17,17 @@ pub fn path() -> &'static Path {
     Path::new(NAME)
 }
 
-/// The samples of a file. Each sample is the number of the writer that wrote it. `None` if the file
-/// does not exist.
+/// The samples of a file. Each sample is the number of the writer that wrote it. It is `None` if
+/// the file does not exist.
 pub type Contents = Option<Vec<u32>>;
 
-/// A sequence of steps. Each commit of a step is given by its number of samples, which all come
-/// from one writer.
+/// A sequence of steps. Each step is one writer with one or more commits, given by their numbers of
+/// samples.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub name: &'static str,
-    /// The file at the start: the samples of each commit, and the number of bytes that are cut off
-    /// its end.
+    /// The file at the start: the number of samples of each commit, and the number of bytes that
+    /// are then cut off the end of the file.
     pub before: Option<(Vec<u32>, usize)>,
     pub steps: Vec<Step>,
     pub alignment: u32,
@@ -35,11 +35,11 @@ pub struct Scenario {
 
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// Commits of a new file, which replaces an existing one.
+    /// Commits of a new file, which replaces an existing file.
     Create(Vec<u32>),
     /// Commits of an appender, which may discard the uncommitted tail.
     Append(Vec<u32>),
-    /// A step whose last call, which is an `fsync`, fails.
+    /// A step whose last call fails. This call is an `fsync`.
     Failing(Box<Step>),
 }
 
@@ -79,8 +79,8 @@ impl Scenario {
         ]
     }
 
-    /// Returns a disk with the file at the start, and the states that a reader may see, in order.
-    /// The first is the state at the start.
+    /// Returns a disk with the file at the start, and a list with only the state at the start.
+    /// [`Scenario::run`] adds the states that a reader can see later.
     pub fn disk(&self, faults: Faults) -> (Simulated, Vec<Contents>) {
         let disk = Simulated::new(faults);
         let Some((commits, tail)) = &self.before else { return (disk, vec![None]) };
@@ -100,7 +100,7 @@ impl Scenario {
         (disk.with(path(), &bytes), vec![Some(samples)])
     }
 
-    /// Returns whether bytes follow the last commit at the start.
+    /// Returns whether the file at the start has bytes after its last commit.
     pub fn has_tail(&self) -> bool {
         self.before.as_ref().is_some_and(|(_, tail)| *tail > 0)
     }
@@ -109,8 +109,8 @@ impl Scenario {
         WriterOptions::new().profile(Profile::Raw).chunk_bytes(512).alignment(self.alignment).discard_tail(true)
     }
 
-    /// Runs all steps, up to the first error. Each state that may be seen is added to `states`
-    /// before any of it is written, and marked in the log when its commit has returned.
+    /// Runs all steps, up to the first error. Each new state is added to `states` before any of its
+    /// bytes are written. When its commit has returned, the log records the state.
     pub fn run(&self, disk: &Simulated, states: &mut Vec<Contents>) -> Result<()> {
         (1..).zip(&self.steps).try_for_each(|(number, step)| self.step(step, number, disk, states))
     }
@@ -135,7 +135,7 @@ impl Scenario {
                 let rehearsal = disk.copy();
                 self.step(step, number, &rehearsal, &mut states.clone())?;
                 disk.state().faults.fail_at = rehearsal.state().calls.checked_sub(1);
-                assert!(self.step(step, number, disk, states).is_err(), "the last call has failed");
+                assert!(self.step(step, number, disk, states).is_err(), "the step ignored a failed call");
                 disk.state().faults = faults;
                 Ok(())
             }
@@ -146,7 +146,7 @@ impl Scenario {
 /// Returns the samples that a reader sees now.
 fn seen(disk: &Simulated, states: &[Contents]) -> Vec<u32> {
     let found = contents(&disk.bytes(path()).unwrap()).unwrap();
-    assert!(states.contains(&Some(found.clone())), "a state that no writer made");
+    assert!(states.contains(&Some(found.clone())), "a reader finds a state that no writer made");
     found
 }
 
@@ -170,8 +170,8 @@ fn commit_all<K: Sink>(
         }
         if let Err(error) = done.and_then(|()| writer.commit()) {
             let calls = disk.state().calls;
-            assert!(push(&mut writer, number, 1).is_err() && writer.commit().is_err(), "it goes on after {error}");
-            assert_eq!(disk.state().calls, calls, "something was called after {error}");
+            assert!(push(&mut writer, number, 1).is_err() && writer.commit().is_err(), "it continues after {error}");
+            assert_eq!(disk.state().calls, calls, "the writer made a call after {error}");
             return Err(error);
         }
         disk.returned(states.len() - 1);
@@ -187,7 +187,7 @@ fn schema() -> Schema {
     ])
 }
 
-/// A list of texts: null, or with nulls in it.
+/// A list of texts. The list and each text can be null.
 type Texts = Option<Vec<Option<&'static str>>>;
 
 fn push<K: Sink>(writer: &mut Writer<K>, number: u32, count: u32) -> Result<()> {
@@ -230,7 +230,7 @@ fn texts_of(buffer: &ColumnBuffer, i: usize) -> Option<Vec<Option<&str>>> {
     (!lists.is_null(i)).then(|| (lists.offsets()[i]..lists.offsets()[i + 1]).map(text).collect())
 }
 
-/// Returns the samples that a reader finds. Fails if one is wrong or anything is damaged.
+/// Returns the samples that a reader finds. Fails if a sample is wrong or if anything is damaged.
 pub fn contents(file: &[u8]) -> std::result::Result<Vec<u32>, String> {
     let reader = Reader::from_bytes(file.to_vec()).map_err(|error| error.to_string())?;
     let mut columns = Vec::new();
@@ -241,11 +241,11 @@ pub fn contents(file: &[u8]) -> std::result::Result<Vec<u32>, String> {
     let found = numbers(&columns, reader.sample_count() as u32)?;
     let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).map_err(|error| error.to_string())?;
     let end = report.file_bytes - reader.tail_bytes();
-    let harmless = |damage: &crate::read::Damage| match damage.error.rule() {
+    let harmless = |damage: &crate::read::Finding| match damage.error.rule() {
         Some("R-2.7") => damage.file_range.start >= end,
         rule => rule == Some("R-7.8"),
     };
-    match report.damages.iter().find(|damage| !harmless(damage)) {
+    match report.findings.iter().find(|damage| !harmless(damage)) {
         Some(damage) => Err(damage.error.to_string()),
         None => Ok(found),
     }
@@ -278,6 +278,6 @@ pub fn check_append(file: &[u8], what: &str) {
     appended.unwrap_or_else(|error| panic!("{what}: {error}"));
     let bytes = disk.bytes(path()).unwrap();
     let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().decode(true)).unwrap();
-    assert!(report.damages.is_empty(), "{what}: {:?}", report.damages);
+    assert!(report.findings.is_empty(), "{what}: {:?}", report.findings);
     assert!(contents(&bytes).unwrap().ends_with(&[9; 3]), "{what}");
 }

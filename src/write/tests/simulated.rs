@@ -1,4 +1,4 @@
-//! A file system of one folder that logs every operation and fails on demand.
+//! A simulated file system with one folder, which logs every operation and fails on demand.
 
 use crate::open::Source;
 use crate::write::storage::{Occupant, Storage, StorageFile};
@@ -31,7 +31,8 @@ pub enum Op {
     Sync {
         file: usize,
     },
-    /// Pending writes may or may not be on disk, and the system has forgotten which are not.
+    /// Pending writes may or may not be on disk, and the system no longer tracks which of them are
+    /// missing.
     FailedSync {
         file: usize,
     },
@@ -68,10 +69,10 @@ pub struct Faults {
     pub accept: usize,
     /// Whether every third write is interrupted.
     pub interrupts: bool,
-    /// The number of the call that fails, from 0.
+    /// The number of the call that fails, counted from 0.
     pub fail_at: Option<usize>,
     pub error: ErrorKind,
-    /// Whether all later calls fail too.
+    /// Whether all later calls also fail.
     pub for_ever: bool,
     /// Whether the disk cannot create unnamed files.
     pub only_named: bool,
@@ -142,13 +143,12 @@ impl Simulated {
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
-    /// Returns what a reader finds now.
+    /// Returns the bytes of a file that a reader finds now.
     pub fn bytes(&self, name: &Path) -> Option<Vec<u8>> {
         let state = self.state();
         state.names.get(name).map(|&file| state.files[file].clone())
     }
 
-    /// Creates a file.
     fn create(&self, name: Option<PathBuf>) -> io::Result<SimulatedFile> {
         let mut state = self.state();
         state.call("create")?;

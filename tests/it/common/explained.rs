@@ -66,14 +66,14 @@ fn check_cold_read(explanation: &Explanation) -> u64 {
         samples > 1 && explanation.chunk_bytes() >= 8 << 10 // smaller chunks are read whole
     });
     let Some(blocks) = blocks else {
-        assert_eq!((cold.block_index_bytes, cold.sample_bytes), (0, explanation.chunk_bytes() + 64));
+        assert_eq!((cold.prefix_bytes, cold.sample_bytes), (0, explanation.chunk_bytes() + 64));
         return cold.bytes();
     };
-    assert_eq!(cold.block_index_bytes, (64 + blocks.block_index.end - blocks.block_index.start).max(1024));
+    assert_eq!(cold.prefix_bytes, (64 + blocks.block_index.end - blocks.block_index.start).max(1024));
     let length = |range: &Range<u64>| range.end - range.start;
     let sum = blocks.blocks.iter().map(|block| length(&block.file_range) * length(&block.samples)).sum::<u64>();
     assert_eq!(cold.sample_bytes, sum.div_ceil(samples));
-    assert_eq!(cold.bytes(), cold.block_index_bytes + cold.sample_bytes);
+    assert_eq!(cold.bytes(), cold.prefix_bytes + cold.sample_bytes);
     cold.bytes()
 }
 
@@ -117,11 +117,11 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
         "no encoding of the profile can express the values" => raw > 0 && smallest.is_none(),
         "the smallest encoding of the profile" => chosen == min_bytes && chosen < raw - raw / 20,
         " is smaller, but its estimate from a sample was larger" => min_bytes < chosen,
-        "blocks take 5 % more" => {
+        "several blocks would take over 5 % more" => {
             in_blocks && !is_blocked(&choice.encoding) && (chosen < 8 << 10 || choice.encoding == "planes-zstd")
         }
         reason => {
-            let best = reason.strip_prefix("no encoding saves 5 %, so the values stay raw; the smallest is ");
+            let best = reason.strip_prefix("no encoding saves 5 %, so the values are stored raw; the smallest is ");
             best == Some(name) && is_raw(&choice.encoding) && min_bytes >= raw - raw / 20
         }
     };

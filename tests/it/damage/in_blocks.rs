@@ -52,7 +52,7 @@ impl FlippedChunk<'_> {
     /// Checks that verification names exactly what is lost.
     fn check_verified(&self, damaged: &[u8], bytes: &Range<usize>, decode: bool) {
         let report = verify(&InMemory(damaged), VerifyOptions::new().decode(decode)).unwrap();
-        let [damage] = &report.damages[..] else { panic!("{}: {:?}", self.what, report.damages) };
+        let [damage] = &report.findings[..] else { panic!("{}: {:?}", self.what, report.findings) };
         let (first, last) = (self.lost[0], self.lost[self.lost.len() - 1]);
         assert_eq!(damage.samples, Some(first..last + 1), "{}", self.what);
         assert_eq!(damage.file_range, bytes.start as u64..bytes.end as u64, "{}", self.what);
@@ -202,7 +202,7 @@ fn samples_left_of_damaged_chunks_can_be_rewritten() {
         for drop_lost in [false, true] {
             let options = RewriteOptions::new().drop_lost(drop_lost);
             let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).unwrap().sink.0;
-            assert!(verify(&InMemory(&written), VerifyOptions::new().decode(true)).unwrap().damages.is_empty());
+            assert!(verify(&InMemory(&written), VerifyOptions::new().decode(true)).unwrap().findings.is_empty());
             let found = read_all(&written);
             for ((column, (_, lost)), found) in salvaged.losses.columns.iter().enumerate().zip(found) {
                 let left = (0..).zip(&intact[column]).filter(|&(i, _)| !drop_lost || !all_lost.contains(i));

@@ -21,7 +21,7 @@ fn is_long() -> bool {
 }
 
 fn is_noticed(file: &[u8]) -> bool {
-    verify(&InMemory(file), VerifyOptions::new()).map_or(true, |report| !report.damages.is_empty())
+    verify(&InMemory(file), VerifyOptions::new()).map_or(true, |report| !report.findings.is_empty())
 }
 
 /// A sample as it was read: null, or extents and bytes.

@@ -166,8 +166,8 @@ fn all_columns_that_do_not_fit_are_in_one_error() {
     for part in [
         "3 columns",
         r#"column "jagged": sample 1: lists of 1 and 2 elements side by side do not form a tensor"#,
-        r#"column "floats": sample 0: null element"#,
-        r#"column "numbers": sample 1: null element"#,
+        r#"column "floats": sample 0: a tensor has a null element"#,
+        r#"column "numbers": sample 1: a tensor has a null element"#,
     ] {
         assert!(error.message().contains(part), "{part}: {error}");
     }

@@ -249,7 +249,7 @@ fn variable_shape_tensors_have_their_shapes() {
     let file = import(&variable_tensors(&shapes, "").slice(1, 2));
     assert_eq!(tensors::<f32>(&file, "x"), expected[1..3]);
     for (parameters, text) in
-        [(r#"{"uniform_shape":[null,4]}"#, "type fixes an extent"), (r#"{"permutation":[1,0]}"#, "permuted")]
+        [(r#"{"uniform_shape":[null,4]}"#, "type fixes an extent at"), (r#"{"permutation":[1,0]}"#, "permuted")]
     {
         let error = refused(&[variable_tensors(&shapes, parameters)], &ConvertOptions::new());
         assert!(error.to_string().contains(text), "{error}");

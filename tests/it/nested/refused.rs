@@ -47,7 +47,7 @@ fn a_text_that_is_not_utf8_is_named_by_the_number_of_its_item() {
     for (vector, part) in [("text-of-list", "item 1 of the chunk is not UTF-8"), ("boundary-of-items", "item 0")] {
         let file = bytes(&format!("invalid/R-4.9-{vector}.hex"));
         let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).unwrap();
-        let error = &report.damages[0].error;
+        let error = &report.findings[0].error;
         assert!(error.message().contains(part), "{vector}: {error}");
     }
 }

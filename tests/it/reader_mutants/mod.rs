@@ -97,7 +97,7 @@ fn second_verdicts(files: &[Vec<u8>]) -> Vec<String> {
 /// Returns the verdict of the crate on a file, in the words of the script.
 fn verdict(file: &[u8]) -> String {
     let refused = match verify(&InMemory(file), VerifyOptions::new().decode(true)) {
-        Ok(report) => report.damages.into_iter().next().map(|damage| damage.error),
+        Ok(report) => report.findings.into_iter().next().map(|damage| damage.error),
         Err(error) => Some(error),
     };
     match refused {

@@ -116,14 +116,15 @@ fn damaged_blocks_are_named_with_what_they_cost() {
     for decode in [false, true] {
         assert_eq!(lost(&file, decode), [(8, 23), (48, 55)]);
         let report = verify(&InMemory(&file), VerifyOptions::new().decode(decode)).expect("memory can be read");
-        let found: Vec<_> = report.damages.iter().map(|damage| (damage.samples.clone(), damage.error.rule())).collect();
+        let found: Vec<_> =
+            report.findings.iter().map(|damage| (damage.samples.clone(), damage.error.rule())).collect();
         assert_eq!(found, [(Some(8..24), Some("R-5.16")), (Some(48..56), Some("R-5.16"))]);
         let bytes = |blocks: Range<usize>| {
             let blocks = &chunk.blocks[blocks];
             blocks[0].bytes.start as u64..blocks[blocks.len() - 1].bytes.end as u64
         };
-        assert_eq!((&report.damages[0].file_range, &report.damages[1].file_range), (&bytes(1..3), &bytes(6..7)));
-        let message = |i: usize| report.damages[i].error.message().to_owned();
+        assert_eq!((&report.findings[0].file_range, &report.findings[1].file_range), (&bytes(1..3), &bytes(6..7)));
+        let message = |i: usize| report.findings[i].error.message().to_owned();
         assert!(
             message(0).ends_with("; 16 of 64 samples of the chunk are lost (blocks 2 to 3 of 8)"),
             "{}",
@@ -145,13 +146,13 @@ fn blocks_that_do_not_decode_are_lost_if_salvage_decodes() {
     file[chunk.blocks[1].bytes.start + 9] ^= 1;
     assert_eq!(lost(&file, false), [(8, 15)]);
     assert_eq!(lost(&file, true), [(8, 15), (40, 47)]);
-    let damages = |file: &[u8], decode: bool| {
+    let findings = |file: &[u8], decode: bool| {
         let report = verify(&InMemory(file), VerifyOptions::new().decode(decode)).expect("memory can be read");
-        report.damages.iter().map(|damage| damage.samples.clone()).collect::<Vec<_>>()
+        report.findings.iter().map(|damage| damage.samples.clone()).collect::<Vec<_>>()
     };
-    assert_eq!(damages(&file, false), [Some(8..16)]);
-    assert_eq!(damages(&file, true), [Some(8..16), Some(40..48)]);
-    assert!(damages(&sealed, true).contains(&Some(0..64)));
+    assert_eq!(findings(&file, false), [Some(8..16)]);
+    assert_eq!(findings(&file, true), [Some(8..16), Some(40..48)]);
+    assert!(findings(&sealed, true).contains(&Some(0..64)));
 }
 
 /// A faulty writer: an intact block has an invalid bool. Nothing tells which sample it costs.

@@ -143,8 +143,8 @@ fn check(file: &[u8], index: Index, is_foreign: &[bool], salts: &[u32], common: 
     let report = verify(&InMemory(file), VerifyOptions::new()).expect("memory can be read");
     assert_eq!(report.state(), FileState::Damaged, "{context}");
     let has_break = index.is_linked() || is_foreign[common..].contains(&false);
-    let is_named = report.damages.iter().any(|damage| damage.error.rule() == Some("R-2.10"));
-    assert!(is_named == has_break, "{context}: {:?}", report.damages);
+    let is_named = report.findings.iter().any(|damage| damage.error.rule() == Some("R-2.10"));
+    assert!(is_named == has_break, "{context}: {:?}", report.findings);
     if let Ok(reader) = Reader::from_bytes(file.to_vec()) {
         let mut cursor = reader.column("x").expect("a column").cursor();
         for i in 0..reader.sample_count() {

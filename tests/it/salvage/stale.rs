@@ -473,7 +473,8 @@ fn a_block_index_of_another_chunk_proves_nothing() {
         let salvaged = salvage(InMemory(new.clone()), SalvageOptions::new().decode(decode)).expect("a schema");
         assert_eq!(lost(&salvaged), [(0, 64)]);
         let report = verify(&InMemory(&new), VerifyOptions::new().decode(decode)).expect("memory can be read");
-        let found: Vec<_> = report.damages.iter().map(|damage| (damage.samples.clone(), damage.error.rule())).collect();
+        let found: Vec<_> =
+            report.findings.iter().map(|damage| (damage.samples.clone(), damage.error.rule())).collect();
         assert_eq!(found, [(Some(0..64), Some("R-2.6"))]);
     }
 }

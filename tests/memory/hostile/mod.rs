@@ -30,7 +30,7 @@ fn rule(error: &Error) -> &'static str {
 /// Returns the rule that verification names first.
 fn verify_rule(source: &impl Source, decode: bool) -> Option<&'static str> {
     match verify(source, VerifyOptions::new().decode(decode)) {
-        Ok(report) => report.damages.first().map(|damage| rule(&damage.error)),
+        Ok(report) => report.findings.first().map(|damage| rule(&damage.error)),
         Err(error) => Some(rule(&error)),
     }
 }

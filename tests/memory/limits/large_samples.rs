@@ -46,8 +46,8 @@ fn a_chunk_that_is_verified_is_in_memory_once() {
     let file = Positional(finish(writer));
     for decode in [false, true] {
         let (report, peak) = exclusive_test.peak_bytes(|| verify(&file, VerifyOptions::new().decode(decode)));
-        let damages = report.expect("a readable file").damages;
-        assert!(damages.is_empty(), "{damages:?}");
+        let findings = report.expect("a readable file").findings;
+        assert!(findings.is_empty(), "{findings:?}");
         let limit = 7 * MIB + if decode { size } else { 0 };
         assert!(peak < limit, "{} MiB to verify a chunk of {} MiB", peak / MIB, size / MIB);
     }

@@ -62,7 +62,7 @@ fn the_longest_lists_take_only_a_few_times_their_limit_of_memory() {
         };
         measured("verify", side, &|| {
             let report = reader.verify(VerifyOptions::new().decode(true)).expect(name);
-            assert!(report.damages.is_empty(), "{name}: {:?}", report.damages);
+            assert!(report.findings.is_empty(), "{name}: {:?}", report.findings);
         });
         measured("salvage", side, &|| {
             let options = SalvageOptions::new().decode(true);

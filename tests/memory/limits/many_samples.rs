@@ -52,7 +52,7 @@ fn check_hundred_million(exclusive_test: &ExclusiveTest, profile: Profile) {
     assert!(buffer.bytes().iter().zip(99_000_000..).all(|(found, i)| *found == tiny(i)));
     let (report, peak) =
         exclusive_test.peak_bytes(|| reader.verify(VerifyOptions::new().decode(true)).expect("a readable file"));
-    assert!(report.damages.is_empty(), "{:?}", report.damages);
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert!(peak < 16 * MIB, "{} MiB to verify a file", peak / MIB);
 }
 

@@ -42,5 +42,5 @@ fn a_writer_that_is_dropped_after_a_commit_leaves_that_commit() {
     assert!(!reader.is_finished());
     destination.assert_no_other_files();
     let report = reader.verify(VerifyOptions::new()).expect("a readable file");
-    assert!(!report.damages.is_empty(), "an unfinished file with a tail is reported");
+    assert!(!report.findings.is_empty(), "an unfinished file with a tail is reported");
 }

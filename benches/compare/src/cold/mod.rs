@@ -146,7 +146,7 @@ fn loader(files: &Files, options: DatasetOptions, io_depth: usize, mode: Order, 
     let loader = options.loader(&View::all(&dataset))?;
     let (mut samples, begun) = (0, Instant::now());
     for batch in loader.epoch(0) {
-        samples += batch?.samples().len();
+        samples += batch?.indices().len();
         if begun.elapsed() >= time {
             break;
         }

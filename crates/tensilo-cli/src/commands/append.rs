@@ -1,8 +1,9 @@
 //! `tensilo append`: appends the samples of other files to a file or a dataset.
 //!
 //! A file grows in place. If anything fails before the commit, the library restores it byte for
-//! byte. So after a signal, the process has a minute for that instead of two seconds. A dataset
-//! gets new data files in a new version; the old version stays. Objects are never appended to.
+//! byte. Restoring takes time, so after a signal the process has a minute to exit instead of two
+//! seconds. A dataset gets new data files in a new version; the old version remains. An object
+//! cannot be appended to.
 
 use super::dataset::{DatasetSize, require_manifest, set_time};
 use crate::failure::{Failure, Outcome, note_values};
@@ -24,7 +25,7 @@ Examples:
   tensilo append train.tsl day-2.parquet
       all rows of a file with the same columns
   tensilo append train.tsl 'more/*.parquet' --skip-extra-columns
-      files with additional columns
+      files that have additional columns
   tensilo append train.tsl day-3.parquet --profile small
       a file does not record its profile, so pass it again
   tensilo append train/ day-4.parquet --shard-bytes 1GiB
@@ -35,24 +36,24 @@ NumPy (.npy, .npz), safetensors, WebDataset (.tar, .tar.gz), TFRecord, JSON
 (.jsonl, .json), Megatron (.idx) and tensilo; see \"tensilo convert --help\".
 
 They must have the columns of the file: the same names, types and shapes, in any
-order. All differences are listed. A nullable column may be missing or have the
-type null; its samples are then null. If a column was rounded when
-the file was made, its new values are rounded too.
+order. If they differ, all differences are listed. A nullable column may be
+missing or have the type null; its samples are then null. If a column was
+rounded when the file was made, its new values are rounded in the same way.
 
-The samples appear together, once all are written. If anything fails before
+No new sample is visible until all of them are written. If anything fails before
 that, the file is restored byte for byte. If the process is killed, the bytes
-written so far stay after the last commit, and the next append refuses the file:
-\"tensilo salvage\" recovers them, --discard-tail cuts them off.
+written so far remain after the last commit, and the next append refuses the
+file: recover them with \"tensilo salvage\", or cut them off with --discard-tail.
 
 A dataset gets new files in a new version. If another program publishes a
-version meanwhile, nothing is changed, and the append has to be repeated.";
+version meanwhile, nothing changes, and the append must be repeated.";
 
 #[derive(Args, Debug)]
 #[command(after_help = APPEND)]
 pub(crate) struct AppendArgs {
     /// The tensilo file, or the folder of the dataset, to append to
     file: PathBuf,
-    /// Files of the formats below, folders or quoted globs; - is the standard input
+    /// Files of the formats below, folders or quoted globs; - is standard input
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Write dataset files of at most N raw bytes each, such as 1GiB [default: one file]
@@ -129,7 +130,7 @@ fn append_to_dataset(args: &AppendArgs, dataset: &Dataset, quiet: bool) -> Outco
     changes.import_rows(&args.inputs, shard_bytes, &options(args, quiet), &mut show)?;
     drop(progress);
     let before = dataset.sample_count();
-    // without samples there is no new version
+    // without new samples, no version is published
     let is_same = changes.sample_count() == before;
     let dataset = if is_same { dataset.clone() } else { changes.publish("append")? };
     if quiet {

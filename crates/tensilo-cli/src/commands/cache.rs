@@ -26,14 +26,14 @@ Examples:
   tensilo cache clear
       remove all entries
 
-Without TENSILO_CACHE nothing is cached. TENSILO_CACHE_BYTES defaults to 16GiB;
-beyond it, the least recently used entries are removed. An entry holds up to
-1 MiB of an object. All processes on a machine share the folder, and each entry
-is fetched by only one of them. Every entry is checked when it is read, and
-fetched again if it is damaged.
+Without TENSILO_CACHE, nothing is cached. TENSILO_CACHE_BYTES is 16GiB by
+default; above that, the least recently used entries are removed. An entry holds
+up to 1 MiB of an object. All processes on a machine share the folder, and each
+entry is fetched by only one of them. Every entry is checked when it is read,
+and fetched again if it is damaged.
 
-JSON of \"stat\", schema tensilo.cache/1 (members may be added; those named here
-stay):
+JSON of \"stat\", schema tensilo.cache/1 (these members are stable, and more may
+be added):
   schema, folder, max_bytes
   objects, entries, bytes
   oldest_use  in seconds since 1970, or null";
@@ -104,7 +104,7 @@ fn clear(args: &LocationArgs, quiet: bool) -> Outcome {
     if quiet { Ok(()) } else { print_line(&format!("{}: removed {}", shown(cache.folder()), cached(&stats))) }
 }
 
-/// Returns the cache of the arguments, or of the environment.
+/// Returns the cache that the arguments name, or else the environment.
 fn cache(args: &LocationArgs) -> Outcome<Cache> {
     let found = match &args.folder {
         Some(folder) => Cache::in_folder(folder).map(Some),

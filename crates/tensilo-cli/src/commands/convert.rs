@@ -1,12 +1,13 @@
 //! `tensilo convert`: converts files of other formats to a tensilo file, or to a dataset of many
 //! files.
 //!
-//! The library reads, infers shapes and encodes. This module maps the options, shows progress and
-//! prints a summary of columns, inferred shapes and casts. Notes report surprises: samples whose
-//! shape differs from all others, and columns whose elements are not their values.
+//! The library reads, infers shapes and encodes. This module passes the options to it, shows
+//! progress, and prints a summary of columns, inferred shapes and casts. Notes report surprises:
+//! samples whose shape differs from the shape of the other samples, and columns whose elements are
+//! not the values themselves, such as scaled integers.
 //!
-//! If an input turns out to contradict what was inferred, the conversion restarts. A file or an
-//! object allows that, because no part of it is visible until it is complete; a stream does not.
+//! If an input contradicts what was inferred earlier, the conversion restarts. This works for files
+//! and objects, which are not visible until they are complete, but not for streams.
 
 use super::dataset::{DatasetFacts, set_time};
 use crate::failure::{Failure, Outcome, note_columns};
@@ -31,7 +32,7 @@ Examples:
   tensilo convert a.arrow b.arrow -o both.tsl --columns id,mel --cast mel=f16
       two columns of two files, one of them rounded
   zstdcat train.arrows.zst | tensilo convert - -o train.tsl
-      an Arrow stream from standard input; other formats work too
+      an Arrow stream from standard input; this also works for other formats
   tensilo convert train.parquet -o train.tsl --profile raw --align 4096
       uncompressed: samples are read without decoding, also with O_DIRECT
   tensilo convert train.tsl -o small.tsl --profile small --columns id,mel
@@ -41,7 +42,8 @@ Examples:
   tensilo convert 'layers/*.safetensors' -o layers.tsl --file-is-sample
       each file is one sample, with a column for each tensor
   tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --rename img=image
-      mel varies in its first dimension, even if day-1 has only one length
+      mel varies in its first dimension, even if all samples of day-1 have the
+      same length
 
 Formats, recognized by content, or by extension if the content is ambiguous:
   .parquet                   Parquet
@@ -56,36 +58,37 @@ Formats, recognized by content, or by extension if the content is ambiguous:
   .tsl                       tensilo
 
 Inputs must have the same columns, in any order; a nullable column may be
-missing. They are read in the order given, and the files of a folder or glob in
-the order of their paths. A folder is searched for *.parquet, or for *.arrow and
-*.feather files, and refused if it has both; if there are none, for *.tsl files.
-Files of other formats need a glob. Folders called key=value become columns,
-which --skip key omits. The same inputs and options give the same bytes.
+missing. Inputs are read in the order given; the files of a folder or glob, in
+the order of their paths. A folder is searched for *.parquet files, or for
+*.arrow and *.feather files; a folder with both is refused, and one with neither
+is searched for *.tsl files. Files of other formats need a glob. The key of a
+folder named key=value becomes a column, which --skip key omits. The same inputs
+and options always give the same output, byte for byte.
 
 Columns: a field of a struct becomes the column struct.field. The name of the
 struct selects all its fields. A second column with the same name becomes
 NAME#2. --rename renames a column; all other options use the old name.
 
-Shapes: unless --shape declares it, a dimension of a list is fixed if all
-samples have the same extent. The summary shows how many samples that was
-inferred from. The shapes of a file never change, so declare * if later inputs
-may have other lengths. A sample that contradicts --shape is refused.
+Shapes: without --shape, a dimension of a list is fixed if all samples have the
+same extent. The summary shows from how many samples this was inferred. The
+shapes of a file never change, so declare * if later inputs can have other
+lengths. A sample that contradicts --shape is refused.
 
-With --shard-bytes, raw bytes are counted after casts and before encoding.
+--shard-bytes counts raw bytes, after casts and before encoding.
 SOURCE_DATE_EPOCH sets the time that the manifest records.
 
 The output appears when it is complete. If it is a symbolic link, the target
-is replaced and the link stays. Named pipes, devices and open descriptors
-(-, /dev/stdout, /dev/fd/3) are written into. If the data goes to the standard
-output, the summary goes to the standard error.";
+is replaced and the link stays. If it is a named pipe, a device or an open
+descriptor (-, /dev/stdout, /dev/fd/3), the data is written into it. If the data
+goes to standard output, the summary goes to standard error.";
 
 #[derive(Args, Debug)]
 #[command(after_help = CONVERT)]
 pub(crate) struct ConvertArgs {
-    /// Files of the formats below, folders or quoted globs; - is the standard input
+    /// Files of the formats below, folders or quoted globs; - is standard input
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// The file to write; - is the standard output
+    /// The file to write; - is standard output
     #[arg(short, long, value_name = "OUT.tsl")]
     output: PathBuf,
     /// Write a dataset instead: a folder OUT with a manifest and files of at most N raw bytes each,
@@ -112,10 +115,11 @@ pub(crate) struct ConvertArgs {
     /// inferred]
     #[arg(long, value_name = "NAME=*,80", value_parser = options::shape)]
     shape: Vec<(String, Shape)>,
-    /// Align every chunk to a multiple of this; 4096 allows O_DIRECT
+    /// Align every chunk to a multiple of BYTES; 4096 allows O_DIRECT
     #[arg(long, value_name = "BYTES", value_parser = options::alignments(), default_value = "64")]
     pub(super) align: u32,
-    /// Ignore null counts that an input states, and look for nulls everywhere in a second pass
+    /// Ignore the null counts that inputs state, and search their structs and lists for nulls in an
+    /// additional pass
     #[arg(long)]
     ignore_statistics: bool,
     /// Replace OUT.tsl if it exists; allow binary data on a terminal
@@ -152,7 +156,8 @@ pub(crate) fn run(args: &ConvertArgs, quiet: bool) -> Outcome {
     Ok(())
 }
 
-/// Refuses an output whose name does not fit its kind: a file, or the folder of a dataset.
+/// Refuses an output path that does not fit the type of the output: a file, or the folder of a
+/// dataset.
 fn check_output(args: &ConvertArgs) -> Outcome {
     let path = shown(&args.output);
     let refused = |message: String| Err(Failure::Usage(message));
@@ -208,7 +213,8 @@ fn dataset(args: &ConvertArgs, shard_bytes: u64, quiet: bool) -> Outcome {
     Ok(())
 }
 
-/// Prints a warning about metadata that was left out, and notes about surprising columns.
+/// Prints a warning about metadata that was left out, and notes about columns that might surprise
+/// the user.
 fn print_notes(schema: &Schema) {
     let dropped: Vec<String> =
         import::dropped_metadata(schema).iter().map(|key| key.escape_debug().to_string()).collect();
@@ -237,8 +243,8 @@ fn options(args: &ConvertArgs, quiet: bool) -> ConvertOptions {
     }
 }
 
-/// Writes a table of the columns with their raw and stored bytes, the inferred shapes, the casts,
-/// and an empty line. Returns the raw bytes of all columns.
+/// Writes a table of the columns with their raw and stored sizes, the inferred shapes, the casts,
+/// and an empty line. Returns the raw size of all columns in bytes.
 fn write_columns(schema: &Schema, columns: &[(u64, u64, Option<CastFacts>)], output: &mut impl Write) -> Outcome<u64> {
     let mut table = Table::new(&["column", "type", "shape", ">raw bytes", ">stored bytes", ">ratio"]);
     for (column, &(raw, stored, _)) in schema.columns.iter().zip(columns) {
@@ -251,7 +257,8 @@ fn write_columns(schema: &Schema, columns: &[(u64, u64, Option<CastFacts>)], out
     Ok(columns.iter().map(|(raw, _, _)| *raw).fold(0, u64::saturating_add))
 }
 
-/// Returns a line about the size of the output. `destination` is "the file" or "3 files".
+/// Returns a line about the size of the output. `destination` is a text such as "the file" or
+/// "3 files".
 fn sizes(args: &ConvertArgs, samples: u64, raw: u64, stored: u64, destination: &str) -> String {
     let (path, raw_text, stored_text) = (shown(&args.output), text::bytes(raw), text::bytes(stored));
     let ratio = text::ratio(raw, stored);

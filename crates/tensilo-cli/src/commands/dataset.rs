@@ -3,8 +3,8 @@
 //!
 //! A dataset is a folder of tensilo files with a manifest. Each command opens the newest version,
 //! changes it in memory and publishes the result as the next version, completely or not at all. If
-//! another program publishes first, nothing is changed, and the command has to be repeated.
-//! `SOURCE_DATE_EPOCH` sets the time that a version records, so that builds can be reproduced.
+//! another program publishes first, nothing changes, and the command must be repeated.
+//! For reproducible builds, `SOURCE_DATE_EPOCH` sets the time that a version records.
 
 use crate::failure::{Failure, Outcome, foreign_format};
 use crate::options::{self, EncodingArgs};
@@ -48,10 +48,10 @@ Examples:
 A dataset is a folder of tensilo files with a manifest, which lists them as one
 sequence of samples. Each change publishes a new version, completely or not at
 all; older versions stay unchanged. If two programs change a dataset at the same
-time, one of them succeeds, and the other fails and has to be repeated.
+time, one succeeds; the other fails and must be run again.
 
-JSON of \"log\", schema tensilo.log/1 (members may be added; those named here
-stay):
+JSON of \"log\", schema tensilo.log/1 (these members are stable, and more may be
+added):
   schema, dataset_id
   versions: [{ version, parent, time, samples, files, bytes, change }]
              time in seconds since 1970, or null";
@@ -61,8 +61,9 @@ Example:
   tensilo dataset add-columns train/ train/labels/*.tsl
 
 A group is a range of consecutive samples with the files that hold their
-columns: one file at first. The file with the new columns must have as many
-samples as the group; \"tensilo inspect\" shows the number of samples of a file.";
+columns: one file at first, and one more for each \"add-columns\". The file with
+the new columns must have as many samples as the group; \"tensilo inspect\" shows
+the number of samples in a file.";
 
 const SET_WINDOW_SIZES: &str = "\
 Example:
@@ -78,8 +79,8 @@ Example:
   tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
 
 Samples keep their indices, so training resumes with the same batches. Values
-stay identical bit for bit. Dropped columns are not copied. The previous
-version stays until \"tensilo dataset gc DIR --keep 1\" removes it.";
+stay identical, bit for bit. Dropped columns are not copied. The previous
+version remains until \"tensilo dataset gc DIR --keep 1\" removes it.";
 
 const GC: &str = "\
 Examples:
@@ -88,7 +89,7 @@ Examples:
 
 Keeps the newest N versions. Removes older versions, data files that only the
 removed versions list, and leftovers of killed programs in DIR/data and
-DIR/manifest. Keeps files that a running program may still publish. Programs
+DIR/manifest. Keeps files that a running program could still publish. Programs
 that read a removed version get errors, and training cannot resume from a state
 of that version.";
 
@@ -105,8 +106,7 @@ enum DatasetCommand {
     Create {
         /// The folder
         folder: PathBuf,
-        /// Files in the folder, in this order [default: all *.tsl files in it, in the order of
-        /// their names]
+        /// Files in the folder, in this order [default: all its *.tsl files, sorted by name]
         files: Vec<PathBuf>,
     },
     /// Append the samples of tensilo files in the folder; for other files, use "tensilo append"
@@ -148,14 +148,14 @@ enum DatasetCommand {
     SetWindowSizes {
         /// The folder of the dataset
         folder: PathBuf,
-        /// Samples in a run
+        /// The number of samples in a run
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         run: u32,
-        /// Runs in a window
+        /// The number of runs in a window
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         window: u32,
     },
-    /// Write all samples to new files of another size or profile
+    /// Write all samples to new files with another size or profile
     #[command(after_help = REPACK)]
     Repack(RepackArgs),
     /// Remove old versions, the files that only they list, and leftovers of killed programs
@@ -184,10 +184,10 @@ enum DatasetCommand {
 struct RepackArgs {
     /// The folder of the dataset
     folder: PathBuf,
-    /// The maximum raw bytes of a file, such as 256MiB
+    /// The maximum raw size of a file, such as 256MiB
     #[arg(long, value_name = "N", value_parser = options::shard_bytes, default_value = "1GiB")]
     shard_bytes: u64,
-    /// Align every chunk to a multiple of this; 4096 allows O_DIRECT
+    /// Align every chunk to a multiple of BYTES; 4096 allows O_DIRECT
     #[arg(long, value_name = "BYTES", value_parser = options::alignments(), default_value = "64")]
     align: u32,
     #[command(flatten)]
@@ -289,7 +289,7 @@ fn repack(args: &RepackArgs, quiet: bool) -> Outcome {
     print_line(&format!("before: {files}, {bytes} in total; version {version} keeps them until it is removed"))
 }
 
-/// Removes old versions and the files that only they need, or lists them.
+/// Removes old versions and the files that only those versions need, or lists both.
 fn gc(folder: &Path, keep: Option<NonZeroU64>, dry_run: bool, quiet: bool) -> Outcome {
     let garbage = Garbage::find(folder, keep.map_or(u64::MAX, u64::from))?;
     let mut output = Output::stdout();
@@ -346,7 +346,7 @@ fn log(folder: &Path, as_json: bool) -> Outcome {
     output.finish()
 }
 
-/// Fails if a dataset has no manifest, so that it cannot be changed.
+/// Fails if a dataset has no manifest and therefore cannot be changed.
 pub(crate) fn require_manifest(dataset: &Dataset, path: &Path) -> Outcome {
     if dataset.version() > 0 {
         return Ok(());
@@ -359,10 +359,10 @@ pub(crate) fn require_manifest(dataset: &Dataset, path: &Path) -> Outcome {
     Err(Failure::Usage(message))
 }
 
-/// Sets the time that the version records to `SOURCE_DATE_EPOCH`, if that is set, so that the
-/// version can be reproduced: see reproducible-builds.org. An empty variable counts as unset.
+/// Makes the version record the time in `SOURCE_DATE_EPOCH`, if it is set, so that the version can
+/// be reproduced (see reproducible-builds.org). An empty variable counts as unset.
 ///
-/// Call it before other work, so that a malformed variable is reported early.
+/// Must be called before other work, so that a malformed variable is reported early.
 pub(crate) fn set_time(changes: &mut Changes) -> Outcome {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(()) };
     match text.to_str().and_then(|text| text.parse().ok()) {
@@ -374,7 +374,7 @@ pub(crate) fn set_time(changes: &mut Changes) -> Outcome {
     }
 }
 
-/// The number of files of a dataset, and their total length.
+/// The number of files in a dataset, and their total size.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct DatasetSize {
     pub(crate) files: u64,
@@ -382,7 +382,7 @@ pub(crate) struct DatasetSize {
 }
 
 impl DatasetSize {
-    /// Adds up the files that the manifest lists.
+    /// Counts the files that the manifest lists, and adds up their sizes.
     pub(crate) fn of(dataset: &Dataset) -> Outcome<Self> {
         let mut size = Self::default();
         for group in dataset.groups() {
@@ -395,12 +395,12 @@ impl DatasetSize {
     }
 }
 
-/// Returns the id of a dataset in hexadecimal digits.
+/// Returns the id of a dataset as hexadecimal digits.
 pub(crate) fn dataset_id(dataset: &Dataset) -> String {
     dataset.id().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns a summary line of a changed dataset.
+/// Returns a one-line summary of a changed dataset.
 pub(crate) fn summary(dataset: &Dataset, folder: &Path) -> Outcome<String> {
     let size = DatasetSize::of(dataset)?;
     let (path, samples, version) = (shown(folder), dataset.sample_count(), dataset.version());
@@ -408,7 +408,7 @@ pub(crate) fn summary(dataset: &Dataset, folder: &Path) -> Outcome<String> {
     Ok(format!("{path}: {samples} samples in {files}, {bytes} in total; version {version}"))
 }
 
-/// The facts of a column in all files.
+/// The facts of a column, summed over all files.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct ColumnSums {
     pub(crate) files: u64,
@@ -416,20 +416,20 @@ pub(crate) struct ColumnSums {
     pub(crate) stored_bytes: u64,
     pub(crate) nulls: u64,
     pub(crate) chunks: u64,
-    /// The largest errors of the casts, and the sums of their counts.
+    /// The largest errors of the casts in any file, and the sums of their counts.
     pub(crate) cast: Option<CastFacts>,
 }
 
-/// The facts of all files.
+/// The facts of a dataset, summed over all files.
 pub(crate) struct DatasetFacts {
     pub(crate) size: DatasetSize,
-    /// One for each column of the schema.
+    /// One entry for each column of the schema.
     pub(crate) columns: Vec<ColumnSums>,
 }
 
 impl DatasetFacts {
-    /// Opens all files and adds up their facts. If a group lacks a column, its samples count as
-    /// null there.
+    /// Opens all files and adds up their facts. If a group lacks a column, all samples of the group
+    /// count as null in that column.
     pub(crate) fn of(dataset: &Dataset, quiet: bool) -> Outcome<Self> {
         let mut facts = Self {
             size: DatasetSize::of(dataset)?,
@@ -439,7 +439,7 @@ impl DatasetFacts {
         for group in dataset.groups() {
             let group = group?;
             let samples = group.samples.end.saturating_sub(group.samples.start);
-            // counted as null first; subtracted again for each column that a file of the group has
+            // count all samples as null, then subtract them for each column that the group has
             facts.columns.iter_mut().for_each(|sums| sums.nulls = sums.nulls.saturating_add(samples));
             for (number, file) in group.files.iter().enumerate() {
                 let reader = dataset.open_file(&group, number)?;

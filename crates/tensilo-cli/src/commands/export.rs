@@ -1,9 +1,9 @@
 //! `tensilo export`: writes columns of a file or a dataset to a file of another format.
 //!
 //! The core writes Parquet and Arrow without loss. `tensilo-convert` writes the other formats, and
-//! refuses what they cannot express. All take a [`Table`]: a file, a whole dataset, or one group of
-//! a dataset, whose missing columns are null. So a dataset can become a folder of files, one for
-//! each group of samples.
+//! refuses what they cannot express. Both export a [`Table`]: a file, a whole dataset, or one group
+//! of a dataset, in which missing columns are null. So a dataset can become a folder of files, one
+//! for each group of samples.
 
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, open};
@@ -17,7 +17,7 @@ use std::iter;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
-use tensilo::export::{ExportFormat, ExportOptions, Table, TablePart, TensorForm, export_into};
+use tensilo::export::{ExportFormat, ExportOptions, Table, TableGroup, TensorForm, export_into};
 use tensilo::facts::CastFacts;
 use tensilo::source::FileIdentity;
 use tensilo::{Column, Schema};
@@ -34,7 +34,8 @@ Examples:
   tensilo export train/ -o train.parquet               a dataset as one file
   tensilo export train/ -o tables/ --format parquet    one file per data file
 
-The extension of OUT selects the format. These lose no value, null or metadata:
+The extension of OUT selects the format. These are lossless, including nulls and
+metadata:
   .parquet      Parquet
   .arrow        Arrow IPC file
   .arrows       Arrow IPC stream
@@ -52,24 +53,24 @@ Parquet and Arrow files have the Arrow types of the source. Rounded columns get
 the type that they had before rounding; other bf16 columns become float32.
 --tensors extension preserves declared shapes.
 
-All samples of a dataset are exported in order; samples of files that lack a
-column are null in it. With -o OUT/, each group of samples becomes one file with
-all columns, named after its first data file.";
+All samples of a dataset are exported in order; if a file lacks a column, its
+samples are null in that column. With -o OUT/, each group of samples becomes one
+file with all columns, named after the first data file of the group.";
 
 #[derive(Args, Debug)]
 #[command(after_help = EXPORT)]
 pub(crate) struct ExportArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     file: PathBuf,
-    /// The file to write; - is the standard output. For a dataset also a folder, which exists or
-    /// ends in /: one file per data file
+    /// The file to write; - is standard output. For a dataset, an existing folder or a path that
+    /// ends in / receives one file per data file
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
-    /// The output format [default: by the extension of OUT]
+    /// The output format [default: from the extension of OUT]
     #[arg(long, value_enum)]
     format: Option<FormatArg>,
     /// Export only these columns, in this order; write "\," for a comma in a name. For Parquet and
-    /// Arrow, also structs
+    /// Arrow, names of structs are also allowed
     #[arg(long, value_name = "a,b")]
     columns: Vec<Names>,
     /// The form of tensors [default: as in the Arrow or Parquet source, otherwise extension]
@@ -146,7 +147,8 @@ pub(crate) fn run(args: &ExportArgs, quiet: bool) -> Outcome {
     }
 }
 
-/// Returns whether an output is a folder for several files: it exists, or its name ends in a slash.
+/// Returns whether an output is a folder for several files: an existing folder, or a path that ends
+/// in a slash.
 fn is_folder(output: &Path) -> bool {
     output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
@@ -187,7 +189,7 @@ fn write<T: Table<Error: Into<Failure>>>(
 /// A format to export to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum AnyFormat {
-    /// A table with all types of Arrow.
+    /// A format for tables, with all Arrow types.
     Table(ExportFormat),
     /// A format with fewer types.
     Other(TargetFormat),
@@ -196,8 +198,8 @@ enum AnyFormat {
 }
 
 impl AnyFormat {
-    /// Returns the requested format, by its name or by the extension of the output, and the
-    /// extension of its files.
+    /// Returns the format that `--format` or the extension of the output selects, and the extension
+    /// of files in that format.
     fn of(args: &ExportArgs) -> Outcome<(Self, OsString)> {
         let named = args.format.and_then(|format| Some(Path::new("x").with_extension(format.extension()?)));
         let path = named.as_deref().unwrap_or(&args.output);
@@ -215,7 +217,7 @@ impl AnyFormat {
             let message = "--tensors and --stored-types apply only to Parquet and Arrow";
             return Err(Failure::Usage(message.to_owned()));
         }
-        // a stream is refused because there are two files
+        // `-` is refused later, because two files are written
         let is_index = is_folder(&args.output) || args.output.extension() == Some(extension);
         if format == Self::Megatron && !is_index && args.output != Path::new("-") {
             let path = display_path(&args.output);
@@ -240,7 +242,7 @@ struct GroupTable<'a> {
     group: &'a SampleGroup,
 }
 
-/// Exports each group to a file, named after its first data file.
+/// Exports each group to a file that is named after the first data file of the group.
 fn export_groups(
     args: &ExportArgs,
     dataset: &Dataset,
@@ -249,7 +251,7 @@ fn export_groups(
     progress: &Progress,
 ) -> Outcome {
     let is_object = Address::is_url_path(&args.output);
-    // the system does not find a file if its path ends with a slash
+    // the operating system does not find a file if its path ends in a slash
     if args.output.components().as_path().is_file() {
         let path = display_path(&args.output);
         return Err(Failure::Usage(format!("{path}: this is a file; an export to several files needs a folder")));
@@ -273,8 +275,8 @@ fn export_groups(
     Ok(())
 }
 
-/// Returns the outputs: the paths of the first files of all groups, relative to the innermost
-/// folder that contains all of them.
+/// Returns the output path of each group. Within `folder`, it is the path of the first file of the
+/// group, relative to the innermost folder that contains all of these files.
 fn outputs(folder: &Path, dataset: &Dataset, extension: &OsStr) -> Outcome<Vec<PathBuf>> {
     let mut shared: Option<PathBuf> = None;
     for file in first_files(dataset) {
@@ -287,10 +289,11 @@ fn outputs(folder: &Path, dataset: &Dataset, extension: &OsStr) -> Outcome<Vec<P
     for file in first_files(dataset) {
         let file = file?;
         let output = folder.join(file.strip_prefix(&shared).unwrap_or(&file)).with_extension(extension);
-        // refused here, before anything is written
+        // refuse it before anything is written
         if !seen.insert(output.clone()) {
             let path = display_path(&output);
-            let message = format!("{path}: two files of the dataset would have this name; export to one file");
+            let message =
+                format!("{path}: two groups of the dataset would be exported to this file; export to one file instead");
             return Err(Failure::Usage(message));
         }
         outputs.push(output);
@@ -324,9 +327,9 @@ impl Table for GroupTable<'_> {
         Table::path(self.dataset)
     }
 
-    fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TablePart, Self::Error>> {
+    fn groups(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TableGroup, Self::Error>> {
         let samples = self.group.samples.end.saturating_sub(self.group.samples.start);
-        iter::once(self.columns(&columns).and_then(|columns| Ok(TablePart::new(columns, samples)?)))
+        iter::once(self.columns(&columns).and_then(|columns| Ok(TableGroup::new(columns, samples)?)))
     }
 
     fn cast_facts(&self, columns: &[usize]) -> Result<Vec<Option<CastFacts>>, Self::Error> {

@@ -1,13 +1,13 @@
 //! `tensilo inspect`: the columns, sizes, encodings and metadata of a file, or the columns of a
 //! dataset.
 //!
-//! The facts of a file come from its footer and its index; no chunk is decoded. To estimate the
-//! cost of one cold sample of a column in blocks, the block indexes of a few chunks are read,
-//! however large the file is. `--explain` decodes one chunk of each column, and encodes it in every
-//! way that a profile would try.
+//! The facts of a file come from its footer and its index; no chunk is decoded. If the chunks of a
+//! column have blocks, the cost of reading one cold sample is estimated from the block indexes of a
+//! few chunks, however large the file is. `--explain` decodes one chunk of each column, and encodes
+//! it again with every encoding that a profile would try.
 //!
 //! [`document`] and [`dataset_document`] return the JSON forms, which other programs parse. The
-//! tables have the facts that fit in 80 characters; `--wide` adds the others.
+//! tables show only the facts that fit in 80 characters; `--wide` shows all.
 
 use super::dataset::{DatasetFacts, dataset_id};
 use crate::failure::{Failure, Outcome};
@@ -36,44 +36,45 @@ Examples:
       why each column has its size, and the size with other profiles
   tensilo inspect train.tsl --explain --sample 517 --json
 
-On a terminal, tables have its width and texts wrap; in a pipe, each row is one
-line. --wide prints more facts, in lines of any width.
+On a terminal, tables are as wide as the terminal and long texts wrap; in a
+pipe, each row is one line. --wide prints more facts, on lines of any width.
 
-\"block\" is the average number of decoded bytes of a block, which is read and
-checked individually. \"cold read\" is the cost of one random sample that is not
-cached: the bytes of its block and of the block index of its chunk; without
-blocks, all bytes of the chunk. \"amplification\" is that cost divided by the
-average stored bytes of a sample.
+\"block\" is the average decoded size of a block; each block is read and checked
+individually. \"cold read\" is how many bytes are read for one random sample that
+is not cached: its block and the start of its chunk, up to the blocks; or the
+whole chunk if it has no blocks. \"amplification\" is \"cold read\" divided by the
+average stored size of a sample.
 
 --explain analyzes one chunk of each column: the bits per element in each plane
-or tier, the size in every encoding, and the choice of each profile with its
+or tier, the size with every encoding, and the choice of each profile with its
 reason. Elements of text and bytes are single bytes; nulls and extents are not
-counted. --regret also encodes the chunk in all combinations, and prints by how
-many percent each choice is worse than the best. A chunk of 512 KiB takes a
-second.
+counted. --regret also tries all combinations of encodings and their options,
+and prints by how many percent each choice is worse than the best. This takes a
+second for a chunk of 512 KiB.
 
-JSON, schema tensilo.inspect/1 (members may be added; those named here stay):
+JSON, schema tensilo.inspect/1 (these members are stable, and more may be
+added):
   schema, file_bytes, sample_count
   columns: [{ name, dtype, nullable, raw_bytes, stored_bytes, chunk_count,
     shape      of an item; a varying extent is null
-    nullable_levels  for each level of lists, whether their members may be null
-    encodings  the number of chunks with each encoding; 0 if only the data of
-               nulls and extents uses it
+    nullable_levels  for each level of lists, whether its entries can be null
+    encodings  the number of chunks with each encoding; 0 if it encodes only
+               validity or shapes
     cast       null, or the cost of rounding: source, rounding, max_abs_error,
                max_rel_error, to_infinite, to_subnormal
     block_bytes         decoded, on average; null without blocks
-    block_index_bytes   included in cold_read_bytes; read once for all samples
-                        of a chunk
+    prefix_bytes        the start of a chunk, up to its blocks; included in
+                        cold_read_bytes, but read once for all its samples
     cold_read_bytes
-    read_amplification  null if samples are stored in 0 bytes
+    read_amplification  null if samples take no stored bytes
     explanation         with --explain; null if the chunk does not exist:
       chunk, samples, encoding, transform, elements, raw_bytes, stored_bytes,
-      bits_per_element, block_index_bytes, cold_read_bytes, read_amplification
+      bits_per_element, prefix_bytes, cold_read_bytes, read_amplification
       blocks   null, or [{ samples, stored_bytes, raw_bytes }]; the last sample
-               of one may be the first of the next
+               of a block can also be the first of the next block
       sections [{ name, detail, stored_bytes, bits_per_element }]
       trials   [{ encoding, profiles, stored_bytes, bits_per_element, ratio,
-                  in_file }]; stored_bytes is null if the encoding does not fit
+                  in_file }]; stored_bytes is null if the encoding is unsuitable
       choices  [{ profile, encoding, stored_bytes, reason, in_file, regret }];
                regret is null without --regret, and 0.01 for one percent }]
 
@@ -97,7 +98,7 @@ pub(crate) struct InspectArgs {
     /// Explain the size of one chunk of each column
     #[arg(long)]
     explain: bool,
-    /// Compare the choice of each profile with the best of all combinations, which takes seconds
+    /// Compare the choice of each profile with the best of all combinations (this takes seconds)
     #[arg(long, requires = "explain")]
     regret: bool,
     /// Explain this chunk of each column, counted from 0 [default: 0]
@@ -199,14 +200,14 @@ fn column_object(column: &Column) -> Value {
         "cast": cast_object(schema, facts.cast),
         "null_count": facts.null_count,
         "block_bytes": cost.block_bytes,
-        "block_index_bytes": cost.block_index_bytes,
+        "prefix_bytes": cost.prefix_bytes,
         "cold_read_bytes": cost.cold_read_bytes,
         "read_amplification": cost.read_amplification,
         "metadata": schema.metadata,
     })
 }
 
-/// Returns the extents of an item; `None` for a varying one.
+/// Returns the extents of an item. `None` stands for a varying extent.
 fn shape(schema: &ColumnSchema) -> Vec<Option<u32>> {
     let extent = |extent: &Extent| match extent {
         Extent::Fixed(extent) => Some(*extent),
@@ -272,7 +273,7 @@ fn write_dataset(args: &InspectArgs, dataset: &Dataset, facts: &DatasetFacts, ou
         0 => "no manifest".to_owned(),
         version => format!("version {version}"),
     };
-    writeln!(output, "id {id}, {version}, order of runs of {run} samples in windows of {window} runs\n")?;
+    writeln!(output, "id {id}, {version}, default order: runs of {run} samples in windows of {window} runs\n")?;
     let headings = ["column", "type", "shape", ">raw", ">stored", ">ratio", ">nulls", ">files", ">chunks"];
     let mut table = Table::new(&headings);
     for (column, sums) in dataset.schema().columns.iter().zip(&facts.columns) {
@@ -304,8 +305,8 @@ fn write_text(args: &InspectArgs, reader: &Reader, output: &mut impl Write) -> i
     Ok(())
 }
 
-/// Returns a table of the columns: all facts with `--wide`, otherwise those that fit in 80
-/// characters.
+/// Returns a table of the columns. With `--wide`, it has all facts, otherwise only the facts that
+/// fit in 80 characters.
 fn columns_table(args: &InspectArgs, reader: &Reader) -> Table {
     let mut headings = vec!["column", "type", "shape", ">raw", ">stored", ">ratio", ">nulls", "encodings"];
     if args.wide {
@@ -335,7 +336,7 @@ fn columns_table(args: &InspectArgs, reader: &Reader) -> Table {
     table
 }
 
-/// Returns the average, with one decimal place unless it is an integer.
+/// Returns the average number of samples per chunk, with one decimal place unless it is an integer.
 fn samples_per_chunk(samples: u64, chunks: u64) -> String {
     match (samples.checked_div(chunks), samples.checked_rem(chunks)) {
         (Some(each), Some(0)) => each.to_string(),
@@ -360,19 +361,19 @@ const SAMPLED_CHUNKS: u64 = 8;
 /// The average cost of one random sample of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct SampleCost {
-    /// The decoded size of a block in bytes; `None` if no chunk is in blocks.
+    /// The decoded size of a block in bytes, or `None` if no chunk has blocks.
     block_bytes: Option<u64>,
-    /// The number of bytes that are read once for each chunk.
-    block_index_bytes: u64,
+    /// The number of bytes that are read once for each chunk: everything before its blocks.
+    prefix_bytes: u64,
     /// The number of bytes that are read for the first sample of a chunk.
     cold_read_bytes: u64,
-    /// `cold_read_bytes` divided by the stored size of a sample; `None` if that is 0.
+    /// `cold_read_bytes` divided by the stored size of a sample, or `None` if that size is 0.
     read_amplification: Option<f64>,
 }
 
 impl SampleCost {
-    /// Returns the cost for a column. Reads the block indexes of a few chunks, and skips damaged
-    /// ones.
+    /// Returns the cost for a column. Reads the block indexes of a few chunks, and skips those that
+    /// are damaged.
     fn of(column: &Column) -> Self {
         let facts = column.facts();
         let in_blocks = facts.encodings.iter().any(|(name, _)| name.ends_with(" in blocks"));
@@ -382,20 +383,21 @@ impl SampleCost {
         let cold_read_bytes = sums.per_sample(sums.cold_bytes).unwrap_or_else(|| whole_chunk_bytes(&facts));
         Self {
             block_bytes: sums.raw_bytes.checked_div(sums.blocks),
-            block_index_bytes: sums.per_sample(sums.block_index_bytes).unwrap_or(0),
+            prefix_bytes: sums.per_sample(sums.prefix_bytes).unwrap_or(0),
             cold_read_bytes,
             read_amplification: sample_bytes.and_then(|bytes| divide(cold_read_bytes, bytes)),
         }
     }
 }
 
-/// Sums over the sampled chunks. Read bytes are weighted by the samples of the chunk.
+/// Sums over the examined chunks. The bytes to read are weighted by the number of samples in the
+/// chunk.
 #[derive(Default)]
 struct Sums {
     samples: u64,
     blocks: u64,
     raw_bytes: u64,
-    block_index_bytes: u128,
+    prefix_bytes: u128,
     cold_bytes: u128,
 }
 
@@ -404,7 +406,7 @@ impl Sums {
         let mut sums = Self::default();
         let count = facts.chunk_count.min(SAMPLED_CHUNKS);
         for number in 0..count {
-            // the first, the last, and others at equal distances
+            // the first chunk, the last, and chunks at equal distances between them
             let last = u128::from(facts.chunk_count.saturating_sub(1));
             let chunk = (u128::from(number) * last).checked_div(u128::from(count.saturating_sub(1))).unwrap_or(0);
             let _ = sums.add(column, u64::try_from(chunk).unwrap_or(0)); // no overflow: at most `last`
@@ -418,7 +420,7 @@ impl Sums {
         let samples = info.samples.end.saturating_sub(info.samples.start);
         self.samples = self.samples.saturating_add(samples);
         // no overflow: below 2^67 for 8 chunks
-        self.block_index_bytes += u128::from(samples) * u128::from(cold.block_index_bytes);
+        self.prefix_bytes += u128::from(samples) * u128::from(cold.prefix_bytes);
         // no overflow: below 2^67 for 8 chunks
         self.cold_bytes += u128::from(samples) * u128::from(cold.bytes());
         for block in blocks.iter().flat_map(|ChunkBlocks { blocks, .. }| blocks) {
@@ -433,7 +435,7 @@ impl Sums {
     }
 }
 
-/// Returns the average size in bytes of a chunk with its header.
+/// Returns the average size of a chunk, including its header, in bytes.
 fn whole_chunk_bytes(facts: &ColumnFacts) -> u64 {
     const HEADER_BYTES: u64 = 64;
     match facts.stored_bytes.checked_div(facts.chunk_count) {
@@ -454,7 +456,7 @@ struct ChunkExplanation {
 }
 
 impl ChunkExplanation {
-    /// Explains the requested chunk of a column; `None` if the column has no such chunk.
+    /// Explains the requested chunk of a column. Returns `None` if the column has no such chunk.
     fn of(args: &InspectArgs, column: &Column) -> tensilo::Result<Option<Self>> {
         let explanation = match args.sample {
             Some(sample) => Some(column.explain_chunk_of(sample)?),
@@ -469,7 +471,7 @@ impl ChunkExplanation {
         Ok(Some(Self { explanation, regrets }))
     }
 
-    /// Returns the member `explanation` of a column.
+    /// Returns the JSON member `explanation` of a column.
     fn document(&self) -> Value {
         let Self { explanation, regrets } = self;
         let bits = |bytes: u64| explanation.bits_per_element(bytes);
@@ -523,7 +525,7 @@ impl ChunkExplanation {
             "trials": explanation.trials.iter().map(trial).collect::<Vec<_>>(),
             "choices": explanation.choices.iter().zip(regrets).map(choice).collect::<Vec<_>>(),
             "blocks": explanation.blocks.as_ref().map(|found| found.blocks.iter().map(block).collect::<Vec<_>>()),
-            "block_index_bytes": explanation.cold_read.block_index_bytes,
+            "prefix_bytes": explanation.cold_read.prefix_bytes,
             "cold_read_bytes": explanation.cold_read.bytes(),
             "read_amplification": explanation.read_amplification(),
         })
@@ -538,11 +540,11 @@ fn names(profiles: &[Profile]) -> Vec<&'static str> {
 fn write_explanation(output: &mut impl Write, column: &Column, explained: Option<&ChunkExplanation>) -> io::Result<()> {
     let (name, chunks) = (text::excerpt(&column.schema().name), column.facts().chunk_count);
     let Some(explained @ ChunkExplanation { explanation, .. }) = explained else {
-        return writeln!(output, "\ncolumn {name}: no such chunk, it has {chunks}");
+        return writeln!(output, "\ncolumn {name}: no such chunk; the number of chunks is {chunks}");
     };
     let (info, chunk) = (&explanation.info, explanation.chunk);
     let samples = format!("samples {}..{}", info.samples.start, info.samples.end);
-    writeln!(output, "\ncolumn {name}: chunk {chunk} of {chunks}, {samples}, values in {}", info.encoding)?;
+    writeln!(output, "\ncolumn {name}: chunk {chunk} of {chunks}, {samples}, encoding {}", info.encoding)?;
     if let Some(transform) = &explanation.transform {
         writeln!(output, "transform: {transform}")?;
     }
@@ -606,7 +608,7 @@ fn mark(in_file: bool) -> String {
     if in_file { "*" } else { "" }.to_owned()
 }
 
-/// Returns the meaning of the marks.
+/// Returns a line that explains the mark `*`, or why no choice has it.
 fn origin(explanation: &Explanation) -> &'static str {
     if explanation.choices.iter().any(|choice| choice.in_file) {
         "* stored in this file"
@@ -618,14 +620,14 @@ fn origin(explanation: &Explanation) -> &'static str {
 
 fn cold_read(explanation: &Explanation) -> String {
     let cold = explanation.cold_read;
-    let details = match cold.block_index_bytes {
+    let details = match cold.prefix_bytes {
         0 => String::new(),
         block_index => {
-            format!(" ({} of the block index, {} of blocks)", text::bytes(block_index), text::bytes(cold.sample_bytes))
+            format!(" ({} before the blocks, {} of blocks)", text::bytes(block_index), text::bytes(cold.sample_bytes))
         }
     };
     let amplification = amplification_text(explanation.read_amplification());
-    format!("a cold sample reads {}{details}: read amplification {amplification}", text::bytes(cold.bytes()))
+    format!("a cold sample takes {}{details}: read amplification {amplification}", text::bytes(cold.bytes()))
 }
 
 fn bits(explanation: &Explanation, bytes: Option<u64>) -> String {

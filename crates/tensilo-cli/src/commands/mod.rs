@@ -1,12 +1,12 @@
 //! The commands of the program, and the command line as a whole: overview, exit codes, dispatch.
 //!
-//! Each command is a file or a folder with its arguments, its help and its work. A command checks
-//! its arguments before it writes the first byte, prints data on the standard output, and returns
-//! an exit code or a [`Failure`](crate::failure::Failure). Commands that read take a file or a
-//! dataset: a folder, a prefix of an object store, or a pattern.
+//! Each command is a module that contains its arguments, its help and its implementation. A command
+//! checks its arguments before it writes the first byte, prints data to standard output, and
+//! returns an exit code or a [`Failure`](crate::failure::Failure). Commands that only read accept a
+//! file or a dataset. A dataset is named by a folder, a prefix in an object store, or a pattern.
 //!
-//! The `--help` of a command is its manual: examples, formats, JSON members. Tests keep its lines
-//! within 80 columns, and compare the stated defaults with the library.
+//! The `--help` of a command is its manual: examples, formats, JSON members. Tests check that its
+//! lines fit in 80 columns, and that the defaults it states match the library.
 
 mod append;
 mod bench;
@@ -56,15 +56,14 @@ Exit codes:
   1  the file is damaged or not a tensilo file
   2  bad usage or unsupported input
   3  reading or writing failed
-  4  a fault of tensilo or of this machine; please report it
+  4  a bug in tensilo or a fault of this machine; please report it
   5  `verify`: all committed samples are intact, but the writer has not finished
   130, 143, 129  stopped by Ctrl-C, SIGTERM or SIGHUP; no file was changed
-                 (a second signal ends the program at once: `append` may then
+                 (a second signal ends the program at once: `append` can then
                  leave an uncommitted tail, which readers ignore)
 
-Data goes to the standard output, messages to the standard error. If the
-standard error is a terminal, it also shows a progress bar. NO_COLOR is
-respected.";
+Data goes to standard output, messages to standard error. If standard error is a
+terminal, it also shows a progress bar. NO_COLOR is respected.";
 
 /// Columnar tensor files (*.tsl): every byte is checked, and any sample can be read by its index.
 #[derive(Debug, Parser)]
@@ -88,7 +87,7 @@ pub(crate) enum Command {
     Inspect(InspectArgs),
     /// Check every byte of a file or a dataset, and list all damage
     Verify(VerifyArgs),
-    /// Recover the intact part of a damaged file or dataset, and list the losses
+    /// Recover the intact samples of a damaged file or dataset, and list the losses
     Salvage(SalvageArgs),
     /// Print samples of one column or struct
     Get(GetArgs),
@@ -96,7 +95,7 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Draw the layout of a file to scale, with its compression and damage
     Map(MapArgs),
-    /// Measure how fast samples of a column, or batches of a loader, are read
+    /// Measure how fast the samples of a column, or the batches of a loader, are read
     Bench(BenchArgs),
     /// Create and change datasets: folders of files that are read as one sequence of samples
     Dataset(DatasetArgs),
@@ -151,8 +150,8 @@ mod tests {
         assert!(args.block_bytes.is_none() && !args.no_check);
     }
 
-    /// Doc comments of options cannot interpolate [`Profile::chunk_bytes`] and the like, so this
-    /// test compares them.
+    /// Doc comments of options cannot interpolate constants such as [`Profile::chunk_bytes`], so
+    /// this test compares the numbers in them.
     #[test]
     fn the_help_of_convert_describes_each_profile() {
         let help = Cli::command().find_subcommand_mut("convert").unwrap().render_long_help().to_string();

@@ -1,13 +1,14 @@
-//! `tensilo salvage`: lists the losses of a damaged file or dataset, and writes the rest to a new
-//! one.
+//! `tensilo salvage`: lists the losses of a damaged file or dataset, and writes the intact samples
+//! to a new one.
 //!
-//! The core finds every intact chunk, even without a header, an index or a footer. Samples that a
-//! column has lost become nulls in that column, so that all samples keep their numbers. Chunks that
-//! neither an index nor a footer confirms are copied and listed as unconfirmed.
+//! The core finds every intact chunk, even if the header, the index or a footer is lost. Samples
+//! that a column has lost become nulls in that column, so all samples keep their numbers. If
+//! neither an index nor a footer confirms a chunk, it is copied, and its samples are listed as
+//! unconfirmed.
 //!
-//! A report has two forms, JSON and text. Both come from a [`SalvageReport`] for a file, and from
-//! [`FileLosses`] for a dataset, whose files are salvaged individually. Sample numbers then refer
-//! to the whole dataset.
+//! A report is printed as JSON or as text. For a file, both come from a [`SalvageReport`]. For a
+//! dataset, both come from [`FileLosses`]: its files are salvaged individually, but sample numbers
+//! refer to the whole dataset.
 
 use super::dataset::{DatasetSize, dataset_id, set_time, summary};
 use crate::failure::{Exit, Failure, Outcome, verdict};
@@ -30,20 +31,21 @@ use tensilo_data::{Changes, Dataset, GroupFile, SalvagedFile, SampleGroup};
 const SALVAGE: &str = "\
 Examples:
   tensilo salvage broken.tsl                    list the losses
-  tensilo salvage broken.tsl -o whole.tsl       also write the rest to a file
+  tensilo salvage broken.tsl -o whole.tsl       also write the intact samples
   tensilo salvage broken.tsl -o whole.tsl --json | jq '.columns[].lost'
   tensilo salvage train/ -o whole/              salvage a dataset to a new one
 
-Finds every intact chunk, even if header, index, footers or trailers are
-damaged, cut off or missing, or the writer was killed. Chunks are copied
-unchanged. A damaged chunk in blocks loses only the samples of its damaged
-blocks, if its block index is intact. If the file header and all footers are
-lost, nothing can be salvaged, because the columns are unknown. BROKEN.tsl is
-never changed.
+Finds every intact chunk, even if the header, the index, the footers or the
+trailers are damaged, cut off or missing, or if the writer was killed. Chunks
+are copied unchanged. If a damaged chunk is divided into blocks and its block
+index is intact, only the samples in its damaged blocks are lost. If the file
+header and all footers are lost, nothing can be salvaged, because the columns
+are unknown. BROKEN.tsl is never changed.
 
-If index and footer are damaged too, nothing proves that a chunk does not come
-from an older file. Its samples are copied, and listed as unconfirmed; OUT.tsl
-lists them in the metadata \"tensilo.unconfirmed\" of their columns.
+If the index and the footer are damaged too, nothing proves that a chunk belongs
+to this file and not to an older one. Its samples are copied, but listed as
+unconfirmed; OUT.tsl lists them in the metadata \"tensilo.unconfirmed\" of their
+columns.
 
 Samples that a column has lost become nulls in that column, and all samples
 keep their numbers. With --drop-lost, samples that any column has lost are
@@ -51,17 +53,18 @@ dropped, and later samples get lower numbers. The encoding options apply only
 to chunks with such nulls or gaps.
 
 In a dataset with a manifest, every file is salvaged. The new dataset has the
-same groups and sample numbers. A file that is missing, destroyed or not the
-one in the manifest has nulls in all samples of its columns.
+same groups and sample numbers. If a file is missing, destroyed or not the one
+that the manifest lists, all samples of its columns become null.
 
-Exits with 1 if a sample is lost or unconfirmed, or if samples may be missing at
-the end; the output is complete nevertheless.
+Exits with 1 if a sample is lost or unconfirmed, or if samples could be missing
+at the end; the output is still written completely.
 
-JSON, schema tensilo.salvage/1 (members may be added; those named here stay):
+JSON, schema tensilo.salvage/1 (these members are stable, and more may be
+added):
   schema, ok, file_bytes, sample_count
   file_header_is_intact  if false, the schema comes from a footer
   committed_samples      up to the last commit with an intact footer, or null
-  end_is_known           if false, there may have been more samples at the end
+  end_is_known           if false, samples could be missing at the end
   columns: [{ name, chunk_count, stored_bytes, lost_count,
     lost     [[first, end], ...] sample numbers, end excluded
     unconfirmed_count, unconfirmed  the same for unconfirmed samples }]
@@ -81,8 +84,8 @@ pub(crate) struct SalvageArgs {
     /// A damaged tensilo file, the folder of a dataset, or a quoted glob of files
     #[arg(value_name = "BROKEN.tsl")]
     file: PathBuf,
-    /// The file to write, where - is the standard output, or the folder of the new dataset. Without
-    /// it, the losses are only listed
+    /// The file to write (- is standard output), or the folder of the new dataset. Without this
+    /// option, the losses are only listed
     #[arg(short, long, value_name = "OUT.tsl|OUT/")]
     output: Option<PathBuf>,
     /// Print a JSON document
@@ -127,7 +130,7 @@ fn salvaged(file: &Path, quiet: bool) -> Outcome<Salvaged> {
     salvage(source, SalvageOptions::new().decode(true).progress(&mut advance)).map_err(about)
 }
 
-/// Writes the intact samples of a file, with nulls in place of lost ones.
+/// Writes the intact samples of a file, with nulls in place of lost samples.
 fn write<S: Sink>(args: &SalvageArgs, salvaged: &Salvaged, output: S, quiet: bool) -> Outcome<Summary<S>> {
     let progress = Progress::new(Unit::Samples, quiet);
     let mut advance = |done| progress.set("writing", done, Some(salvaged.reader.sample_count()));
@@ -136,7 +139,7 @@ fn write<S: Sink>(args: &SalvageArgs, salvaged: &Salvaged, output: S, quiet: boo
     Ok(salvaged.write_to(output, &writer, options)?)
 }
 
-/// The result of a salvage, and the written file.
+/// The result of salvaging a file, and the file that was written, if any.
 pub(crate) struct SalvageReport<'a, K> {
     pub(crate) salvaged: &'a Salvaged,
     pub(crate) written: Option<(&'a Path, &'a Summary<K>)>,
@@ -227,7 +230,7 @@ impl<K> SalvageReport<'_, K> {
             Some(_) => {}
         }
         if !end_is_known {
-            remarks.push("the end of the file is missing or damaged; there may have been more samples".to_owned());
+            remarks.push("the end of the file is missing or damaged; it could have had more samples".to_owned());
         }
         let (any, all) = (losses.of_all().count(), reader.sample_count());
         let unconfirmed = unconfirmed.of_all().count();
@@ -251,7 +254,7 @@ impl<K> SalvageReport<'_, K> {
 fn salvage_dataset(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
     if args.drop_lost || args.force {
         let option = if args.force { "--force" } else { "--drop-lost" };
-        return Err(Failure::Usage(format!("{option} is for a file; a dataset keeps the numbers of all samples")));
+        return Err(Failure::Usage(format!("{option} applies only to a file, and this is a dataset")));
     }
     let mut changes = args.output.as_ref().map(|folder| create_like(dataset, folder)).transpose()?;
     let (mut losses, mut output) = (Vec::new(), Output::stdout());
@@ -297,7 +300,7 @@ fn salvage_dataset(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcom
     verdict(if is_whole { Exit::Done } else { Exit::Damaged }, printed.and_then(|()| output.finish()))
 }
 
-/// Starts a dataset with the columns, metadata and window sizes of another.
+/// Starts a dataset with the columns, metadata and window sizes of another dataset.
 pub(crate) fn create_like(dataset: &Dataset, folder: &PathBuf) -> Outcome<Changes> {
     let mut changes = Dataset::create(folder)?;
     set_time(&mut changes)?;
@@ -306,15 +309,15 @@ pub(crate) fn create_like(dataset: &Dataset, folder: &PathBuf) -> Outcome<Change
     Ok(changes)
 }
 
-/// The lost and unconfirmed samples of a column of a file.
+/// The lost and unconfirmed samples of one column of a file.
 pub(crate) struct ColumnLosses {
-    /// The name in the dataset.
+    /// The name of the column in the dataset.
     name: String,
-    /// The number in the dataset.
+    /// The number of the column in the dataset.
     pub(crate) number: usize,
-    /// In sample numbers of the dataset.
+    /// The lost samples, as sample numbers of the dataset.
     pub(crate) lost: Vec<Range<u64>>,
-    /// In sample numbers of the dataset.
+    /// The unconfirmed samples, as sample numbers of the dataset.
     unconfirmed: Vec<Range<u64>>,
 }
 
@@ -322,14 +325,14 @@ pub(crate) struct ColumnLosses {
 pub(crate) struct FileLosses {
     path: PathBuf,
     samples: Range<u64>,
-    /// The reason why everything is lost.
+    /// The reason why everything in the file is lost, if it is.
     message: Option<String>,
     /// The columns of the file.
     pub(crate) columns: Vec<ColumnLosses>,
 }
 
 impl FileLosses {
-    /// Returns the losses of a file of a group.
+    /// Returns the losses of a file in a group.
     pub(crate) fn of(dataset: &Dataset, group: &SampleGroup, file: &GroupFile, found: &SalvagedFile) -> Self {
         let first = group.samples.start;
         let columns = file.columns.iter().map(|(name, number)| {
@@ -417,7 +420,7 @@ pub(crate) fn dataset_document(
     }))
 }
 
-/// Writes the numbers of damaged files and intact samples.
+/// Writes how many files are damaged and how many samples are intact.
 fn write_sums(dataset: &Dataset, files: &[FileLosses], output: &mut impl Write) -> io::Result<()> {
     let samples = dataset.sample_count();
     match (files.len(), files.iter().filter(|file| file.is_damaged()).count()) {
@@ -466,7 +469,7 @@ fn pairs(ranges: &[Range<u64>]) -> Vec<[u64; 2]> {
 /// Returns the remark about unconfirmed samples.
 fn unconfirmed_remark(count: u64) -> String {
     format!(
-        "unconfirmed: {}; the index or the footer is damaged, too, so they may come from an older file",
+        "unconfirmed: {}; the index or the footer is also damaged, so they could come from an older file",
         text::count(count, "sample")
     )
 }

@@ -1,17 +1,19 @@
 //! `tensilo verify`: checks every byte of a file, or of all files of a dataset, and lists damage.
 //!
-//! The core checks a file even if it is too damaged to be opened. The files of a dataset with a
-//! manifest are checked against it: a replaced file is damaged, a file that has grown since is not.
-//! Files of a folder or a pattern without a manifest are independent.
+//! The core checks a file even if it is too damaged to be opened. If a dataset has a manifest, its
+//! files are also compared with the manifest: a replaced file is damaged, but a file to which
+//! samples were appended is not. Without a manifest, the files of a folder or a pattern are
+//! independent.
 //!
-//! The verdict is the exit code. A reader that closes the pipe early does not change it.
+//! The verdict is the exit code. It stays the same if the reader of the output closes the pipe
+//! early.
 
 use crate::failure::{Exit, Failure, Outcome, foreign_format, verdict};
 use crate::open;
 use crate::options::threads;
 use crate::output::{Output, shown, write_json};
 use crate::terminal::{Progress, Unit, warning};
-use crate::text::{self, damage_line};
+use crate::text::{self, finding_line};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{self, Write};
@@ -19,14 +21,14 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use tensilo::Reader;
 use tensilo::facts::RegionKind;
-use tensilo::verify::{Damage, DamageKind, FileState, VerifyOptions, VerifyReport};
+use tensilo::verify::{FileState, Finding, FindingKind, VerifyOptions, VerifyReport};
 use tensilo_data::{DataError, Dataset};
 
 const VERIFY: &str = "\
 Examples:
   tensilo verify train.tsl           every byte: checksums, structure, padding
   tensilo verify train.tsl --deep    also decode every chunk
-  tensilo verify train.tsl --json | jq '.damages[].samples'
+  tensilo verify train.tsl --json | jq '.findings[].samples'
   tensilo verify train/              a dataset: its manifest and all its files
   tensilo verify 'train/*.tsl'       all files that match
 
@@ -37,13 +39,13 @@ files that are too damaged to be opened.
 If a chunk is divided into blocks and its block index is intact, only the
 damaged blocks are listed, with the samples that have a byte in one of them.
 
-JSON, schema tensilo.verify/1 (members may be added; those named here stay):
+JSON, schema tensilo.verify/1 (these members are stable, and more may be added):
   schema, ok, file_bytes, chunk_count, sample_count
   state    ok, unfinished or damaged; ok is false for the last two
-  damages: [{ offset, bytes, message,
-    kind     damaged; or uncommitted: bytes that an append has not committed;
-             or unfinished: the last commit is intact, but the writer has not
-             written the final one
+  findings: [{ offset, bytes, message,
+    kind     \"damaged\"; or \"uncommitted\": bytes that an append has not
+             committed; or \"unfinished\": the last commit is intact, but the
+             writer has not written its final commit
     region   file header, chunk, index page, ...; null if unknown
     column   the column of the chunk or index, or null
     samples  [first, end] of lost or doubtful samples, end excluded, or null;
@@ -65,7 +67,7 @@ pub(crate) struct VerifyArgs {
     /// Also decode every chunk and check its content
     #[arg(long)]
     deep: bool,
-    /// Number of threads; the report does not depend on it [default: all cores]
+    /// The number of threads; the report does not depend on it [default: the number of cores]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
@@ -116,35 +118,35 @@ fn document(report: &VerifyReport) -> Value {
         "file_bytes": report.file_bytes,
         "chunk_count": report.chunk_count,
         "sample_count": report.sample_count,
-        "damages": report.damages.iter().map(damage_object).collect::<Vec<Value>>(),
+        "findings": report.findings.iter().map(finding_object).collect::<Vec<Value>>(),
     })
 }
 
-fn damage_object(damage: &Damage) -> Value {
-    let range = &damage.file_range;
+fn finding_object(finding: &Finding) -> Value {
+    let range = &finding.file_range;
     json!({
-        "kind": damage.kind.name(),
+        "kind": finding.kind.name(),
         "offset": range.start,
         "bytes": range.end.saturating_sub(range.start),
-        "region": damage.region.map(RegionKind::name),
-        "column": damage.column.as_deref(),
-        "samples": damage.samples.as_ref().map(|samples| [samples.start, samples.end]),
-        "rule": damage.error.rule(),
-        "message": damage.error.message(),
+        "region": finding.region.map(RegionKind::name),
+        "column": finding.column.as_deref(),
+        "samples": finding.samples.as_ref().map(|samples| [samples.start, samples.end]),
+        "rule": finding.error.rule(),
+        "message": finding.error.message(),
     })
 }
 
-/// Writes the report. With `deep`, chunks were decoded, so the findings include the chunks that
-/// need a damaged table.
+/// Writes the report. If `deep`, chunks were decoded, so the findings include the chunks that need
+/// a damaged table.
 fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl Write) -> io::Result<()> {
-    for damage in &report.damages {
-        writeln!(output, "{}", damage_line(damage))?;
+    for finding in &report.findings {
+        writeln!(output, "{}", finding_line(finding))?;
     }
     if quiet {
         return Ok(());
     }
-    if !deep && report.damages.iter().any(|damage| damage.region == Some(RegionKind::Table)) {
-        writeln!(output, "chunks that need a damaged table are lost, too; --deep names their samples")?;
+    if !deep && report.findings.iter().any(|finding| finding.region == Some(RegionKind::Table)) {
+        writeln!(output, "chunks that need a damaged table are also lost; --deep lists their samples")?;
     }
     let (bytes, chunks) = (report.file_bytes, report.chunk_count);
     let samples =
@@ -157,7 +159,7 @@ fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl 
              running or was stopped"
         ),
         _ => {
-            let damaged = report.damages.iter().filter(|damage| damage.kind == DamageKind::Damaged);
+            let damaged = report.findings.iter().filter(|finding| finding.kind == FindingKind::Damaged);
             let ranges = text::count(u64::try_from(damaged.count()).unwrap_or(u64::MAX), "range");
             writeln!(output, "damaged: {ranges} in {bytes} bytes; {chunks} chunks are intact, {samples}")
         }
@@ -190,8 +192,8 @@ fn verify_dataset(args: &VerifyArgs, dataset: &Dataset, quiet: bool) -> Outcome<
     report.finish(Some(dataset.version()), dataset.sample_count())
 }
 
-/// Verifies independent files, and prints all findings. They may have different columns, or be too
-/// damaged to be opened.
+/// Verifies independent files, and prints all findings. The files can have different columns, or be
+/// too damaged to be opened.
 fn verify_files(args: &VerifyArgs, files: Vec<PathBuf>, quiet: bool) -> Outcome<Exit> {
     let mut report = DatasetReport::new(args, quiet);
     let mut samples = 0_u64;
@@ -207,12 +209,12 @@ fn verify_listed(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Outcome<Ver
     let progress = Progress::new(Unit::Bytes, quiet);
     let mut advance = |bytes| progress.set("verifying", bytes, Some(reader.file_bytes()));
     let mut report = reader.verify(args.options().progress(&mut advance))?;
-    // a dataset may read an earlier commit of a file, at which its writer had not finished
-    report.damages.retain(|damage| damage.kind == DamageKind::Damaged);
+    // a dataset can use an earlier commit of a file, from before its writer finished
+    report.findings.retain(|finding| finding.kind == FindingKind::Damaged);
     Ok(report)
 }
 
-/// The findings of a dataset, printed file by file or as one document.
+/// The findings in a dataset, printed file by file or as one document.
 struct DatasetReport<'a> {
     args: &'a VerifyArgs,
     quiet: bool,
@@ -285,7 +287,7 @@ impl<'a> DatasetReport<'a> {
 fn file_document(path: &str, checked: &FileResult) -> Value {
     let mut object = match checked {
         Ok(report) => document(report),
-        Err(message) => json!({ "ok": false, "message": message, "damages": [] }),
+        Err(message) => json!({ "ok": false, "message": message, "findings": [] }),
     };
     if let Some(members) = object.as_object_mut() {
         members.shift_remove("schema");

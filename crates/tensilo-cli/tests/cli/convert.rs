@@ -37,10 +37,10 @@ fn mistakes_have_exit_codes_and_leave_no_file() {
         ("export a.tsl -o out.csv", 2, ".parquet"),
         ("export a.tsl -o out.parquet --columns x,nothing", 2, "nothing"),
         ("convert a.tsl -o a.tsl --force", 2, "a.tsl"),
-        ("convert IMPORT/dotted-name-beside-struct.parquet -o x.tsl --rename a.b=", 2, "write NAME=NEW"),
+        ("convert IMPORT/dotted-name-beside-struct.parquet -o x.tsl --rename a.b=", 2, "expected NAME=NEW"),
         ("convert SPEECH -o b.tsl --columns nothing", 2, "nothing"),
-        ("convert SPEECH -o b.tsl --column-profile mel", 2, "write NAME=PROFILE"),
-        ("convert SPEECH -o b.tsl --column-profile mel=tiny", 2, "profiles are fast, balanced"),
+        ("convert SPEECH -o b.tsl --column-profile mel", 2, "expected NAME=PROFILE"),
+        ("convert SPEECH -o b.tsl --column-profile mel=tiny", 2, "expected one of fast, balanced"),
         ("convert SPEECH -o b.tsl --column-profile f=fast", 2, "there is no column \"f\""),
         ("convert SPEECH a.tsl -o no.tsl", 2, "not a tensilo file, but"),
         ("convert SPEECH -o new/", 2, "the trailing slash names a folder; remove it to write a file"),
@@ -245,7 +245,7 @@ fn input(folder: &Folder, name: &str, column: &str, array: ArrayRef) {
 
 /// Returns the rows of the table of inferred shapes.
 fn found(text: &str) -> Vec<Vec<&str>> {
-    let lines = text.lines().skip_while(|line| !line.starts_with("shape found")).skip(1);
+    let lines = text.lines().skip_while(|line| !line.starts_with("inferred")).skip(1);
     lines.take_while(|line| !line.is_empty()).map(|line| line.split_whitespace().collect()).collect()
 }
 
@@ -381,7 +381,7 @@ fn documents_become_an_index_and_a_file_of_tokens() {
         folder.fails(&format!("export first.tsl -o {output} --format megatron -f"), 2, "the extension .idx");
     }
     fs::copy(folder.path("first.tsl"), folder.path("text.bin")).unwrap();
-    folder.fails("export text.bin -o text.idx -f", 2, "text.bin: this is the input");
+    folder.fails("export text.bin -o text.idx -f", 2, "text.bin: this is the same file as the input");
 }
 
 #[test]

@@ -67,7 +67,7 @@ fn a_conversion_to_shards_is_the_same_for_any_number_of_threads() {
     }
     folder.done("verify data --deep");
     let before = content(&path);
-    convert(&folder, "data", "--shard-bytes 1GiB").failed(2, "the folder has a dataset, at version 1");
+    convert(&folder, "data", "--shard-bytes 1GiB").failed(2, "the folder already has a dataset, at version 1");
     assert!(content(&path) == before);
     for (words, message) in [("--columns utt_id,nothing", "nothing"), ("--shape tokens=3", "tokens")] {
         convert(&folder, "failed", &format!("--shard-bytes 1KiB {words}")).failed(2, message);
@@ -129,7 +129,7 @@ fn mistakes_with_datasets_are_explained() {
         ("dataset drop-column plain x", 2, "\"tensilo dataset create"),
         ("append plain SPEECH", 2, "\"tensilo dataset create"),
         ("dataset add made SPEECH", 2, "\"tensilo append"),
-        ("dataset gc made --keep 0", 2, "keep at least 1 version"),
+        ("dataset gc made --keep 0", 2, "versions to keep, at least 1"),
         ("dataset gc plain", 2, "has no manifest"),
         ("dataset drop-column made xx", 2, "xx"),
         ("dataset set-window-sizes made --run 0 --window 5", 2, "--run"),

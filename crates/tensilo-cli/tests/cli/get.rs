@@ -156,11 +156,11 @@ fn impossible_requests_are_bad_usage() {
         ("-c x -i 0..99", "there is no sample 20: there are 20 samples, counted from 0"),
         ("-c x -i -1", "counted from 0"),
         ("-c nothing -i 0", "no column \"nothing\""),
-        ("-c x -i 1,", "write indices and ranges"),
+        ("-c x -i 1,", "expected indices and ranges"),
         ("-c x -i 3..1", "ends before it starts"),
         ("-c x", "--indices"),
         ("-c t -i 0 --format npy", "--format raw or --format json"),
-        ("-c t -i 0 --as bits", "--as bits any type but bytes and text"),
+        ("-c t -i 0 --as bits", "--as bits any type except bytes and text"),
         ("-c n -i 0 --as f32", "--as f32 needs floats of at most 32 bits"),
     ] {
         folder.fails(&format!("get a.tsl {words}"), 2, message);

@@ -65,7 +65,7 @@ fn a_terminal_is_not_an_input() {
     let before = fs::read(folder.path("a.tsl")).unwrap();
     for line in ["convert - -o out.tsl", "append a.tsl - -q"] {
         let output = folder.command(line).stdin(terminal.try_clone().unwrap()).output().unwrap();
-        Run::from(output).failed(2, "standard input: it is a terminal");
+        Run::from(output).failed(2, "standard input: this is a terminal");
     }
     assert_eq!(folder.names(), ["a.tsl"]);
     assert!(fs::read(folder.path("a.tsl")).unwrap() == before);

@@ -167,7 +167,7 @@ fn an_explanation_has_what_the_contract_names() {
     let mel = explanation.as_object().unwrap();
     let keys: Vec<&str> = mel.keys().map(String::as_str).collect();
     let expected = "chunk samples encoding transform elements raw_bytes stored_bytes bits_per_element sections trials \
-                    choices blocks block_index_bytes cold_read_bytes read_amplification";
+                    choices blocks prefix_bytes cold_read_bytes read_amplification";
     assert_eq!(keys, expected.split_whitespace().collect::<Vec<_>>());
     assert_eq!((&mel["samples"], &mel["elements"], &mel["raw_bytes"]), (&json!([0, 1]), &json!(12928), &json!(51712)));
     assert!(mel["transform"].as_str().unwrap().ends_with("stride 128, restart 12928"), "{mel:?}");
@@ -215,7 +215,7 @@ fn the_chunk_that_is_explained_can_be_chosen() {
     folder.fails(&format!("inspect {file} --regret"), 2, "--explain");
 
     folder.file("empty.tsl", empty_file());
-    has(&folder.text("inspect empty.tsl --explain"), &["column x: no such chunk, it has 0"]);
+    has(&folder.text("inspect empty.tsl --explain"), &["column x: no such chunk; the number of chunks is 0"]);
     let document = folder.json("inspect empty.tsl --explain --json");
     assert_eq!(document["columns"][0]["explanation"], Value::Null);
     folder.file("damaged.tsl", damaged_file());
@@ -230,22 +230,19 @@ fn the_cost_of_a_sample_is_that_of_its_blocks() {
     let column = &document["columns"][0];
     // the block index: 12 bytes, and 12 for each of 16 blocks, in multiples of 64
     let stored = 64 * 1024 + 256;
-    assert_eq!((&column["block_bytes"], &column["block_index_bytes"]), (&json!(4096), &json!(1024)));
+    assert_eq!((&column["block_bytes"], &column["prefix_bytes"]), (&json!(4096), &json!(1024)));
     assert_eq!(column["cold_read_bytes"], 1024 + 4096);
     assert_eq!(column["read_amplification"], f64::from(1024 + 4096) / (f64::from(stored) / 64.0));
     let explanation = &column["explanation"];
-    assert_eq!(
-        (&explanation["block_index_bytes"], &explanation["cold_read_bytes"]),
-        (&json!(1024), &json!(1024 + 4096))
-    );
+    assert_eq!((&explanation["prefix_bytes"], &explanation["cold_read_bytes"]), (&json!(1024), &json!(1024 + 4096)));
     let blocks = explanation["blocks"].as_array().unwrap();
     assert_eq!(blocks[1], json!({"samples": [452, 456], "stored_bytes": 4096, "raw_bytes": 4096}));
     assert_eq!(blocks.len(), 16);
     let text = folder.text("inspect raw.tsl --wide --explain");
-    has(&text, &[" block ", " 4.1 kB ", "(1.0 kB of the block index, 4.1 kB of blocks)"]);
+    has(&text, &[" block ", " 4.1 kB ", "(1.0 kB before the blocks, 4.1 kB of blocks)"]);
     folder.file("raw.tsl", raw_file(100, None));
     let column = folder.json("inspect raw.tsl --json")["columns"][0].clone();
-    assert_eq!((&column["block_bytes"], &column["block_index_bytes"]), (&Value::Null, &json!(0)));
+    assert_eq!((&column["block_bytes"], &column["prefix_bytes"]), (&Value::Null, &json!(0)));
     assert_eq!(column["cold_read_bytes"], 64 * 1024 + 64);
     // damaged block indices are skipped
     for chunks in [1, 3] {

@@ -136,7 +136,7 @@ fn text_shows_letters_and_a_legend() {
     let lines: Vec<&str> = text.lines().collect();
     let reader = Reader::open(folder.path("a.tsl")).unwrap();
     let chunks: u64 = reader.columns().map(|column| column.facts().chunk_count).sum();
-    assert!(lines[0].contains(&format!("{chunks} chunks; a character is 64 bytes")), "{text}");
+    assert!(lines[0].contains(&format!("{chunks} chunks; each character is 64 bytes")), "{text}");
     assert!(lines[2].trim_start().starts_with("0 ·"), "the file starts with its header: {text}");
     for (letter, name) in ('A'..).zip(NAMES) {
         assert!(lines.iter().any(|line| line.starts_with(&format!("{letter}  {name} "))), "{name}: {text}");
@@ -180,7 +180,7 @@ fn damage_is_marked_if_requested() {
     assert!(text.contains("\nnothing is damaged: every byte was checked\n") && !text.contains('!'), "{text}");
     let text = folder.fails("map b.tsl --verify", 1, "").text();
     let map: String = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
-    let damage = folder.run("verify b.tsl --json").json()["damages"][0].clone();
+    let damage = folder.run("verify b.tsl --json").json()["findings"][0].clone();
     let (start, bytes) = (damage["offset"].as_u64().unwrap(), damage["bytes"].as_u64().unwrap());
     assert_eq!(map.matches('!').count() as u64, (start + bytes).div_ceil(64) - start / 64, "{text}");
     has(&text, &["\n!  damaged: 1 range; "]);

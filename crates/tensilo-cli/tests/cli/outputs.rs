@@ -91,7 +91,7 @@ fn an_output_that_is_the_input_is_refused_through_any_path() {
         for output in [input, &hard, &soft, &chain, &around] {
             for line in forced(line) {
                 let run = inputs.run(&line, output);
-                run.failed(2, &format!("{}: this is the input", output.display()));
+                run.failed(2, &format!("{}: this is the same file as the input", output.display()));
                 assert!(run.stdout.is_empty(), "{run:?}");
                 assert!(fs::read(input).unwrap() == before, "{line}");
             }
@@ -127,7 +127,7 @@ fn a_standard_output_that_is_the_input_is_refused() {
         for output in ["-", "/dev/stdout", "/dev/fd/1"] {
             let stdout = File::options().append(true).open(inputs.of(line)).unwrap();
             let output = inputs.command(line, output).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
-            Run::from(output.wait_with_output().unwrap()).failed(2, ": this is the input");
+            Run::from(output.wait_with_output().unwrap()).failed(2, ": this is the same file as the input");
             assert!(fs::read(inputs.of(line)).unwrap() == before, "{line}");
         }
     }
@@ -367,7 +367,7 @@ fn files_of_killed_runs_are_reported_and_preserved() {
     let left = inputs.folder.file(".out.tsl.aB3dE6.tmp", b"half a file");
     let out = inputs.folder.path("out.tsl");
     let run = inputs.done("convert PARQUET -o OUT", &out);
-    let expected = format!("warning: {}: a killed run left {}; ", out.display(), left.display());
+    let expected = format!("warning: {}: a killed process left {}; ", out.display(), left.display());
     assert!(run.stderr.starts_with(&expected), "{run:?}");
     assert_eq!(inputs.done("convert PARQUET -o OUT --force --quiet", &out).stderr, "");
     assert_eq!(inputs.done("convert PARQUET -o OUT", inputs.folder.path("other.tsl")).stderr, "");

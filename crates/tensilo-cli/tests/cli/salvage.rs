@@ -22,7 +22,7 @@ fn an_intact_file_is_ok() {
     for (member, expected) in [
         ("schema", json!("tensilo.verify/1")),
         ("ok", json!(true)),
-        ("damages", json!([])),
+        ("findings", json!([])),
         ("file_bytes", json!(sample_file().len())),
         ("sample_count", json!(SAMPLES)),
     ] {
@@ -45,7 +45,7 @@ fn damage_is_named_with_the_samples_that_it_costs() {
     assert!(line.starts_with("bytes ") && line.ends_with("(rule R-2.6)"), "{text}");
     has(&text, &[": chunk, column \"", "\ndamaged: 1 range in "]);
     let document = folder.fails("verify a.tsl --json", 1, "").json();
-    let damage = &document["damages"][0];
+    let damage = &document["findings"][0];
     assert_eq!(
         (&document["ok"], &document["state"], &damage["kind"]),
         (&json!(false), &json!("damaged"), &json!("damaged"))
@@ -69,7 +69,7 @@ fn damage_is_named_with_the_samples_that_it_costs() {
         let expected = "; 8 of 64 samples of the chunk are lost (block 2 of 8) (rule R-5.16)\ndamaged: 1 range in ";
         has(&text, &[": chunk, column \"x\", samples 8..16: ", expected]);
     }
-    let damage = folder.run("verify block.tsl --json").json()["damages"][0].clone();
+    let damage = folder.run("verify block.tsl --json").json()["findings"][0].clone();
     assert_eq!((&damage["samples"], &damage["bytes"]), (&json!([8, 16]), &json!(8192)));
 
     // a dictionary that only the last chunk needs
@@ -77,7 +77,7 @@ fn damage_is_named_with_the_samples_that_it_costs() {
     let table = file.windows(4).rposition(|bytes| bytes == b"TSLT").unwrap();
     file[table + 64 + 8] ^= 1;
     folder.file("table.tsl", file);
-    has(&folder.run("verify table.tsl").text(), &[": table, column ", "--deep names their samples\n"]);
+    has(&folder.run("verify table.tsl").text(), &[": table, column ", "--deep lists their samples\n"]);
     let text = folder.run("verify table.tsl --deep").text();
     assert!(text.contains(": chunk, column ") && !text.contains("--deep"), "{text}");
 
@@ -107,7 +107,7 @@ fn a_file_whose_writer_has_not_finished_is_not_damaged() {
         folder.fails("verify a.tsl --quiet", 5, "");
         let document = folder.run("verify a.tsl --json").json();
         assert_eq!((&document["ok"], &document["state"]), (&json!(false), &json!("unfinished")));
-        assert_eq!(document["damages"][0]["kind"], kind);
+        assert_eq!(document["findings"][0]["kind"], kind);
         has(&folder.fails("verify *.tsl", 5, "").text(), &["unfinished: 1 of 1 files"]);
         folder.done("map a.tsl --verify");
     }
@@ -197,7 +197,7 @@ fn a_damaged_file_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     let folder = broken();
     let before = fs::read(folder.path("broken.tsl")).unwrap();
     let text = folder.fails("salvage broken.tsl -o out.tsl", 1, "").text();
-    has(&text, &["20..30", "90 of 100 samples are intact in all columns", "there may have been more samples"]);
+    has(&text, &["20..30", "90 of 100 samples are intact in all columns", "it could have had more samples"]);
     has(&text, &["out.tsl: 100 samples"]);
     folder.done("verify out.tsl --deep");
     assert_eq!(folder.json("get out.tsl -c a -i 19,20,29,30"), json!([19, null, null, 30]));
@@ -327,7 +327,7 @@ fn a_damaged_dataset_becomes_a_whole_one_with_nulls_for_what_is_lost() {
         assert_eq!(column["unconfirmed_count"], SAMPLES);
     }
     assert_eq!(document["output"]["sample_count"], 5 * SAMPLES);
-    has(document["files"][4]["message"].as_str().unwrap(), &["another file has this name"]);
+    has(document["files"][4]["message"].as_str().unwrap(), &["this is not the file that the manifest lists"]);
 
     folder.done("verify out --deep");
     for (column, expected) in expected {
@@ -338,7 +338,7 @@ fn a_damaged_dataset_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     }
     let text = folder.run("salvage data").text();
     has(&text, &["b.tsl:\ncolumn \"energy\": lost 20..", "4 of 5 files are damaged"]);
-    folder.fails("salvage data -o out", 2, "the folder has a dataset");
+    folder.fails("salvage data -o out", 2, "the folder already has a dataset");
     folder.fails("salvage data --drop-lost", 2, "--drop-lost");
 }
 

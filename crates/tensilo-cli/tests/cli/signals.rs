@@ -178,7 +178,7 @@ fn an_append_killed_at_any_moment_leaves_the_last_commit() {
             );
             let samples = Reader::from_bytes(found.to_vec()).unwrap().sample_count();
             let report = verify(&InMemory(found.as_slice()), VerifyOptions::new()).unwrap();
-            let is_tail = report.damages.iter().all(|damage| damage.file_range.start >= before.len() as u64);
+            let is_tail = report.findings.iter().all(|damage| damage.file_range.start >= before.len() as u64);
             assert!(
                 is_tail && (samples == 5 || (samples == 5 + 5 * INPUTS as u64 && found == expected)),
                 "{what}: {report:?}"

@@ -1,12 +1,12 @@
-//! The exported samples of a table, batch by batch, with the options that select them.
+//! Reads the samples of a table that is exported, batch by batch, and the options that select them.
 //!
-//! All formats read through here. A pass decodes chunks in order, reports its progress after each
-//! batch, and stops if the progress function requests it. Formats that store one column after
-//! another make a pass for each column.
+//! All export formats read their samples through this module. A pass decodes chunks in order,
+//! reports its progress after each batch, and stops if the progress function requests it. Formats
+//! that store one column after another make a pass for each column.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use tensilo::export::{Table, TablePart};
+use tensilo::export::{Table, TableGroup};
 use tensilo::{Column, ColumnBuffer, ColumnSchema, Cursor, DType, Error, Extent, Result};
 
 /// The options of [`export_to`](super::export_to).
@@ -55,7 +55,7 @@ pub(super) struct ExportBatch<'a> {
     /// The number of the first sample.
     pub first: u64,
     pub sample_count: usize,
-    /// `None`: all samples are null.
+    /// The samples of each column. `None` if all of them are null.
     pub columns: &'a [Option<ColumnBuffer>],
 }
 
@@ -78,21 +78,21 @@ impl<'a, T: Table> TableExport<'a, T> {
         Ok(Self { table, numbers, progress: options.progress })
     }
 
-    /// Returns the columns.
+    /// Returns the exported columns.
     pub(super) fn columns(&self) -> impl Iterator<Item = &'a ColumnSchema> {
         self.numbers.iter().filter_map(|&number| self.table.schema().columns.get(number))
     }
 
-    /// Returns the number of samples. Opens all parts of the table.
+    /// Returns the number of samples. Opens all groups of the table.
     pub(super) fn sample_count(&self) -> std::result::Result<u64, T::Error> {
         let mut count = 0_u64;
-        for part in self.table.parts(self.numbers.clone()) {
-            count = count.saturating_add(part?.sample_count());
+        for group in self.table.groups(self.numbers.clone()) {
+            count = count.saturating_add(group?.sample_count());
         }
         Ok(count)
     }
 
-    /// Calls `each` with all samples of all columns.
+    /// Calls `each` with all samples of all columns, batch by batch.
     pub(super) fn for_each(
         &mut self,
         each: &mut dyn FnMut(ExportBatch<'_>) -> Result<()>,
@@ -100,7 +100,7 @@ impl<'a, T: Table> TableExport<'a, T> {
         self.pass(self.numbers.clone(), 1, 0, each)
     }
 
-    /// Calls `each` with all samples of one column, as one of several passes.
+    /// Calls `each` with all samples of one column, batch by batch. This is one of several passes.
     pub(super) fn for_each_in_column(
         &mut self,
         column: usize,
@@ -115,7 +115,7 @@ impl<'a, T: Table> TableExport<'a, T> {
         self.pass(numbers, count, before, each)
     }
 
-    /// Makes one of `passes` passes. `before` samples count as done when it starts.
+    /// Makes one of `passes` passes. The reported progress starts at `before` samples.
     fn pass(
         &mut self,
         numbers: Vec<usize>,
@@ -124,11 +124,11 @@ impl<'a, T: Table> TableExport<'a, T> {
         each: &mut dyn FnMut(ExportBatch<'_>) -> Result<()>,
     ) -> std::result::Result<(), T::Error> {
         let mut first = 0_u64;
-        for part in self.table.parts(numbers) {
-            let mut part = PartPass::new(&part?);
-            while part.next < part.end {
-                let sample_count = part.advance()?;
-                each(ExportBatch { first, sample_count, columns: &part.buffers })?;
+        for group in self.table.groups(numbers) {
+            let mut group = PartPass::new(&group?);
+            while group.next < group.end {
+                let sample_count = group.advance()?;
+                each(ExportBatch { first, sample_count, columns: &group.buffers })?;
                 first = first.saturating_add(u64::try_from(sample_count).unwrap_or(u64::MAX));
                 let done = before.saturating_add(first / passes.max(1));
                 if self.progress.as_mut().is_some_and(|progress| progress(done).is_break()) {
@@ -140,7 +140,7 @@ impl<'a, T: Table> TableExport<'a, T> {
     }
 }
 
-/// One pass over the samples of a part.
+/// One pass over the samples of a group.
 struct PartPass {
     columns: Vec<Option<(Column, Cursor)>>,
     buffers: Vec<Option<ColumnBuffer>>,
@@ -149,14 +149,14 @@ struct PartPass {
 }
 
 impl PartPass {
-    fn new(part: &TablePart) -> Self {
+    fn new(group: &TableGroup) -> Self {
         let columns =
-            part.columns().iter().map(|column| column.as_ref().map(|column| (column.clone(), column.cursor())));
-        let buffers = part.columns().iter().map(|column| column.as_ref().map(|_| ColumnBuffer::new()));
-        Self { columns: columns.collect(), buffers: buffers.collect(), next: 0, end: part.sample_count() }
+            group.columns().iter().map(|column| column.as_ref().map(|column| (column.clone(), column.cursor())));
+        let buffers = group.columns().iter().map(|column| column.as_ref().map(|_| ColumnBuffer::new()));
+        Self { columns: columns.collect(), buffers: buffers.collect(), next: 0, end: group.sample_count() }
     }
 
-    /// Reads the next samples. Returns their number, at least one.
+    /// Reads the next batch. Returns its number of samples, which is at least one.
     fn advance(&mut self) -> Result<usize> {
         let mut end = self.end.min(self.next.saturating_add(MAX_BATCH_SAMPLES));
         for (column, _) in self.columns.iter().flatten() {
@@ -174,8 +174,8 @@ impl PartPass {
     }
 }
 
-/// Returns the end of a batch that begins with sample `start`: the end of its chunk, or, for a
-/// fixed shape, after as many samples as fit.
+/// Returns the end of a batch that begins with sample `start`. If all samples have the same size,
+/// the batch has as many samples as fit; otherwise, it ends with the chunk that contains `start`.
 fn batch_end(column: &Column, start: u64) -> Result<u64> {
     let schema = column.schema();
     if schema.levels.is_empty() && !schema.shape.is_ragged() && !schema.dtype.is_string() {

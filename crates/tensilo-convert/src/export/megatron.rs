@@ -1,8 +1,8 @@
-//! Tokens as a Megatron indexed dataset: a file of tokens and its index.
+//! Writes tokens as a Megatron indexed dataset: a file of tokens and an index.
 //!
-//! The index states the length of every sequence before the first offset, and lengths are only
-//! known once the tokens are written. They are therefore collected in a temporary file. The index
-//! is published after the tokens, because a reader finds the dataset by its index.
+//! The index lists the lengths of all sequences before the first offset, but the lengths are known
+//! only once the tokens are written. So they are collected in a temporary file. The index is
+//! published after the tokens, because a reader finds the dataset by its index.
 
 use super::batches::{TableExport, TargetOptions, sample_bytes};
 use super::npy::{Bf16, null_error, only_column, write_elements, write_error};
@@ -17,13 +17,12 @@ use tensilo::{ColumnSchema, Error, LogicalType, Result};
 /// Writes a column of tokens as a Megatron indexed dataset: the index (`.idx`) and the tokens
 /// (`.bin`), which have the same name. Returns both sinks.
 ///
-/// Each sample is a document of one sequence. The index is published after the tokens, because
-/// without it, they are not a dataset.
+/// Each sample becomes a document with one sequence. The index is published last, because the
+/// tokens are not a dataset without it.
 ///
 /// Refuses columns that do not have one dimension, types that Megatron does not support, and nulls.
 ///
-/// Cost: the column is decoded once. Memory: a chunk of it. A temporary file takes 4 bytes per
-/// sample.
+/// Cost: the column is decoded once. Memory: one chunk. A temporary file takes 4 bytes per sample.
 pub fn export_megatron<'a, T: Table, K: Sink>(
     table: &'a T,
     (mut index, mut tokens): (K, K),
@@ -52,14 +51,15 @@ pub fn export_megatron<'a, T: Table, K: Sink>(
 fn column_type_code(column: &ColumnSchema) -> Result<u8> {
     let refused = |what: String| Error::bad_input(format!("column {:?}: {what}", column.name));
     if !column.levels.is_empty() || column.is_struct_nulls() || column.shape.rank() != 1 || column.dtype.is_string() {
-        return Err(refused(format!("{} is not a list of tokens, as a document is", column.type_name())));
+        return Err(refused(format!("{} is not a list of tokens, as required for a document", column.type_name())));
     }
     LogicalType::check_numbers(column)?;
     let advice = "; its types are u8, u16, i8, i16, i32, i64, f32 and f64";
     type_code(column.dtype).ok_or_else(|| refused(format!("Megatron has no token type {}{advice}", column.dtype)))
 }
 
-/// Writes the tokens of all samples. Returns a file of their counts.
+/// Writes the tokens of all samples. Returns a temporary file with the number of tokens of each
+/// sample.
 fn write_tokens<T: Table>(
     export: &mut TableExport<'_, T>,
     column: &ColumnSchema,
@@ -89,8 +89,8 @@ fn write_tokens<T: Table>(
     Ok(lengths.into_inner().map_err(|error| temporary(error.into_error()))?)
 }
 
-/// Writes the index of `count` sequences. `lengths` has their lengths; their tokens have this type
-/// code and width.
+/// Writes the index of `count` sequences. `lengths` contains their lengths; `code` and `width` are
+/// the type code of a token and its size in bytes.
 fn write_index((code, width): (u8, usize), count: u64, lengths: File, index: &mut impl Write) -> Result<()> {
     let width = u64::try_from(width).unwrap_or(8); // at most 8
     let mut index = BufWriter::with_capacity(1 << 16, index);

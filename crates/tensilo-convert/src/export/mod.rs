@@ -1,8 +1,8 @@
-//! Exports to other file formats: the formats, and what their exports share.
+//! Exports to other file formats: the formats, and the code that they share.
 //!
 //! Each format writes the batches of a table to a sink, which is published once everything is
-//! written. A format that lacks types, nulls or a schema refuses values that a reader would lose or
-//! mistake for something else.
+//! written. If a format lacks types, nulls or a schema, its export refuses values that a reader
+//! would lose or misinterpret.
 
 mod batches;
 mod megatron;
@@ -25,13 +25,13 @@ use tensilo::sink::Sink;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum TargetFormat {
-    /// `.npy`: one column as a NumPy array. Its first axis counts samples.
+    /// `.npy`: one column as a NumPy array. The first axis is the sample axis.
     Npy,
     /// `.npz`: columns as arrays in an archive.
     Npz,
     /// `.safetensors`: columns as named tensors.
     Safetensors,
-    /// `.tar`: a file for each sample and column, as WebDataset reads them.
+    /// `.tar`: a file for each sample and column, in the layout of WebDataset.
     WebDataset,
 }
 
@@ -60,10 +60,10 @@ impl TargetFormat {
 
 /// Writes columns of a file, or of another [`Table`], to a sink, and returns the sink.
 ///
-/// Refuses what the format cannot express, such as nulls in arrays. Values do not change. A format
-/// without bf16 gets the equal f32.
+/// Refuses what the format cannot express, such as nulls in arrays. Values do not change; for a
+/// format without bf16, they are widened to f32, which is exact.
 ///
-/// Cost: each chunk is decoded once. Memory: a chunk of each column.
+/// Cost: each chunk is decoded once. Memory: one chunk of each column.
 ///
 /// ```
 /// use tensilo::sink::Stream;

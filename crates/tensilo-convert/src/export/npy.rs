@@ -1,8 +1,8 @@
-//! NumPy files: one column as an array (`.npy`), or several in an archive (`.npz`).
+//! Writes NumPy files: one column as an array (`.npy`), or several columns in an archive (`.npz`).
 //!
-//! An array has one shape and no nulls, so ragged columns and nulls are refused. A header states
-//! the number of samples, so they are counted before the first is written. bf16 is written as the
-//! equal f32.
+//! An array has only one shape and no nulls, so ragged columns and nulls are refused. The header of
+//! an array states the number of samples, so samples are counted before the first is written. bf16
+//! is widened to f32, which is exact.
 
 use super::batches::TableExport;
 use crate::element::swap_width;
@@ -50,8 +50,8 @@ fn numpy_form(column: &ColumnSchema) -> Result<ArrayForm> {
     ArrayForm::of(column)
 }
 
-/// Refuses types whose arrays NumPy saves as opaque bytes (`|V1`), because a reader could not
-/// distinguish them.
+/// Refuses types whose arrays NumPy would save as opaque bytes (`|V1`), because a reader could not
+/// distinguish these types.
 pub(super) fn check_numpy(column: &ColumnSchema) -> Result<()> {
     if !column.dtype.is_small() {
         return Ok(());
@@ -61,12 +61,12 @@ pub(super) fn check_numpy(column: &ColumnSchema) -> Result<()> {
     Err(Error::bad_input(message))
 }
 
-/// The form of bf16 in a file.
+/// How bf16 is written to a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bf16 {
-    /// The bits of bf16.
+    /// Unchanged, as 16 bits.
     Raw,
-    /// The equal f32.
+    /// Widened to f32.
     AsF32,
 }
 
@@ -97,7 +97,7 @@ pub(super) fn write_error(error: io::Error) -> Error {
     Error::io("writing the file", error)
 }
 
-/// Returns the only column, for formats that hold one.
+/// Returns the only column, for formats that hold only one. Fails if there are none or several.
 pub(super) fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema>) -> Result<&'a ColumnSchema> {
     match (columns.next(), columns.next()) {
         (Some(column), None) => Ok(column),
@@ -125,7 +125,7 @@ pub(super) fn null_error(column: &ColumnSchema, sample: u64) -> Error {
     ))
 }
 
-/// The form of a column as an array.
+/// The type and shape of a column that is written as an array.
 pub(super) struct ArrayForm {
     dtype: DType,
     /// The shape of a sample.
@@ -133,7 +133,7 @@ pub(super) struct ArrayForm {
 }
 
 impl ArrayForm {
-    /// Returns the form of a column. Refuses columns that are not arrays of one shape.
+    /// Returns the form of a column. Refuses columns that are not arrays with a single shape.
     pub(super) fn of(column: &ColumnSchema) -> Result<Self> {
         let refused = |what: &str| {
             Err(Error::bad_input(format!("column {:?}: {what}; export to .parquet, .arrow or .tar", column.name)))
@@ -160,7 +160,7 @@ impl ArrayForm {
     }
 }
 
-/// Returns NumPy's name for the type in which elements are written.
+/// Returns NumPy's name for the type of the written elements.
 fn element_descr(dtype: DType) -> &'static str {
     match dtype {
         DType::Bf16 | DType::F32 => "<f4",
@@ -179,11 +179,11 @@ fn element_descr(dtype: DType) -> &'static str {
     }
 }
 
-/// Returns the header of a `.npy` file with an array of this type and shape, in version 1.0 of the
-/// format: the bytes that NumPy writes.
+/// Returns the header of a `.npy` file for an array with this type and shape, in version 1.0 of the
+/// format. It has the same bytes as a header that NumPy writes.
 ///
-/// Little-endian elements in C order follow. NumPy does not support bf16, whose elements are
-/// written as f32. Elements of other unsupported types are written as u8.
+/// The elements must follow, little-endian and in C order. NumPy does not support bf16, so bf16
+/// elements must be written as f32. Elements of other unsupported types must be written as u8.
 pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     const ALIGNMENT: usize = 64;
     const PREAMBLE_BYTES: usize = 10;
@@ -205,7 +205,7 @@ pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     header
 }
 
-/// Writes elements, given in memory order, in little-endian order.
+/// Writes elements, given in the byte order of this machine, as little-endian.
 pub(super) fn write_elements(dtype: DType, bf16: Bf16, bytes: &[u8], out: &mut impl Write) -> io::Result<()> {
     if dtype == DType::Bf16 && bf16 == Bf16::AsF32 {
         // exact: f32 represents all values of bf16, and a NaN keeps its bits

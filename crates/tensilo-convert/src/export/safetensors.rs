@@ -1,8 +1,8 @@
-//! Columns as tensors of a safetensors file.
+//! Writes columns as the tensors of a safetensors file.
 //!
-//! The header has the offsets of all tensors, which follow from the number of samples and the
-//! shapes, so it is written before any sample is read. Elements of 4 or 6 bits are packed, as the
-//! format requires.
+//! The header contains the offsets of all tensors. They follow from the number of samples and the
+//! shapes, so the header is written before any sample is read. Elements of 4 or 6 bits are packed,
+//! as the format requires.
 
 use super::batches::TableExport;
 use super::npy::{ArrayForm, Bf16, check_not_empty, write_error, write_samples};
@@ -12,7 +12,7 @@ use std::io::Write;
 use tensilo::export::Table;
 use tensilo::{ColumnSchema, DType, Error, Result};
 
-/// Writes a `.safetensors` file. The first axis of each tensor counts samples.
+/// Writes a `.safetensors` file. The first axis of each tensor is the sample axis.
 pub(super) fn write<T: Table>(
     mut export: TableExport<'_, T>,
     out: &mut impl Write,
@@ -29,7 +29,7 @@ pub(super) fn write<T: Table>(
     Ok(())
 }
 
-/// Returns the header: its length, then JSON, padded so that the tensors are aligned.
+/// Returns the header: its length, followed by JSON, which is padded to align the tensors.
 fn header(columns: &[&ColumnSchema], sample_count: u64) -> Result<Vec<u8>> {
     let (mut tensors, mut offset) = (Map::new(), 0_u64);
     for column in columns {
@@ -41,8 +41,8 @@ fn header(columns: &[&ColumnSchema], sample_count: u64) -> Result<Vec<u8>> {
         if !bits.is_multiple_of(8) {
             let (name, dtype, count) = (&column.name, column.dtype, elements.unwrap_or(0));
             let message = format!(
-                "column {name:?}: {count} elements of {dtype}, packed, do not end with a whole byte, as safetensors \
-                 requires; export another number of samples, or to .parquet or .arrow"
+                "column {name:?}: {count} packed elements of type {dtype} do not fill whole bytes, as safetensors \
+                 requires; export a different number of samples, or export to .parquet or .arrow"
             );
             return Err(Error::bad_input(message));
         }

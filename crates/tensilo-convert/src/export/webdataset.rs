@@ -1,8 +1,9 @@
-//! Samples as files of a tar archive, as WebDataset reads them.
+//! Writes samples as the files of a tar archive, in the layout of WebDataset.
 //!
 //! An archive has neither a schema nor a list of samples: readers find samples by the names of
-//! files. A sample that they would lose, or merge with another, is refused: a sample without a
-//! value, a repeated key, or a key that a reader would split elsewhere.
+//! files. A sample that a reader would lose, or merge with another sample, is refused: a sample
+//! without any value, with a repeated key, or with a key that a reader would split at another
+//! place.
 
 use super::batches::{ExportBatch, TableExport, sample_bytes};
 use super::npy::{Bf16, check_numpy, npy_header, write_elements, write_error};
@@ -13,14 +14,14 @@ use tar::{Builder, EntryType, Header};
 use tensilo::export::Table;
 use tensilo::{ColumnBuffer, ColumnSchema, DType, Error, ErrorKind, Extent, LogicalType, Result, limits};
 
-/// Writes a `.tar` file. Nulls have no file.
+/// Writes a `.tar` file. A null gets no file.
 pub(super) fn write<T: Table>(
     mut export: TableExport<'_, T>,
     out: &mut impl Write,
 ) -> std::result::Result<(), T::Error> {
     let columns = export.columns().map(FileColumn::of).collect::<Result<Vec<_>>>()?;
     if columns.iter().all(|column| column.is_key) {
-        return Err(Error::bad_input("there is no column to export besides the keys").into());
+        return Err(Error::bad_input("there is no column to export except the keys").into());
     }
     check_suffixes(&columns)?;
     let mut samples = Samples { archive: Builder::new(out), columns, keys: Keys::default(), last: String::new() };
@@ -33,7 +34,7 @@ pub(super) fn write<T: Table>(
     })?;
     let has_samples = samples.columns.iter().any(|column| column.has_values);
     if let Some(column) = samples.columns.iter().find(|column| has_samples && !column.has_values) {
-        let what = "all its samples are null, so no file would have it; skip it, or export to .parquet";
+        let what = "all samples are null, so the archive would have no file for it; skip it, or export to .parquet";
         return Err(Error::bad_input(format!("column {:?}: {what}", column.name)).into());
     }
     samples.archive.finish().map_err(write_error)?;
@@ -47,17 +48,17 @@ fn check_suffixes(columns: &[FileColumn]) -> Result<()> {
         if let Some(other) = names.insert(&column.suffix, &column.name) {
             let (name, suffix) = (&column.name, &column.suffix);
             return Err(Error::bad_input(format!(
-                "columns {other:?} and {name:?} have the same suffix {suffix:?} in an archive; export only one of \
-                 them, or rename it"
+                "columns {other:?} and {name:?} would have the same suffix {suffix:?} in an archive; export only one \
+                 of them, or rename one"
             )));
         }
     }
     Ok(())
 }
 
-/// The form of a column's samples as files.
+/// How the samples of a column are written as files.
 struct FileColumn {
-    /// Whether the column has the keys.
+    /// Whether the column holds the keys.
     is_key: bool,
     name: String,
     suffix: String,
@@ -70,7 +71,7 @@ struct FileColumn {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FileForm {
-    /// The bytes of a text or byte string.
+    /// The bytes of a text or of a byte string.
     Plain,
     /// A decimal number.
     Integer,
@@ -84,7 +85,7 @@ impl FileColumn {
     fn of(column: &ColumnSchema) -> Result<Self> {
         let refused = |what: &str| Err(Error::bad_input(format!("column {:?}: {what}", column.name)));
         if !column.levels.is_empty() || column.is_struct_nulls() {
-            return refused("lists and structs cannot be files; export to .parquet or .arrow");
+            return refused("lists and structs cannot be written as files; export to .parquet or .arrow");
         }
         LogicalType::check_numbers(column)?;
         check_numpy(column)?;
@@ -93,7 +94,7 @@ impl FileColumn {
         }
         let name = column.name.to_lowercase();
         if name.contains('/') || name.is_empty() {
-            return refused("the name cannot be a suffix of files");
+            return refused("the name cannot be a file suffix; rename the column");
         }
         let is_integer = !column.dtype.is_float() && !column.dtype.is_string() && column.dtype != DType::Bool;
         let kind = kind_of(&name);
@@ -108,13 +109,13 @@ impl FileColumn {
         let suffix = if has_ending { name } else { format!("{name}.{ending}") };
         let is_key = column.name == KEY && column.dtype == DType::Utf8;
         if suffix == KEY && !is_key || suffix.len() > limits::NAME_BYTES {
-            return refused("the name cannot be a suffix of files");
+            return refused("the name cannot be a file suffix; rename the column");
         }
         let (name, extents) = (column.name.clone(), column.shape.extents().to_vec());
         Ok(Self { is_key, name, suffix, form, dtype: column.dtype, extents, has_values: false })
     }
 
-    /// Returns the content of the file of a sample.
+    /// Returns the content of the file for a sample.
     fn content(&self, buffer: &ColumnBuffer, i: usize) -> Result<Vec<u8>> {
         let bytes = sample_bytes(buffer, i, self.dtype, &self.extents);
         match self.form {
@@ -167,8 +168,8 @@ fn decimal(dtype: DType, bytes: &[u8]) -> String {
 struct Samples<W: Write> {
     archive: Builder<W>,
     columns: Vec<FileColumn>,
-    /// The keys of the key column. Without one, keys are the numbers of samples, which are
-    /// distinct.
+    /// The keys in the key column. Without a key column, the numbers of the samples are the keys;
+    /// these are distinct.
     keys: Keys,
     /// The last key.
     last: String,
@@ -193,10 +194,10 @@ impl<W: Write> Samples<W> {
                 let suffixes = files().map(|(column, _)| column.suffix.as_str());
                 let split_from = self.keys.split_from(&key, suffixes);
                 if key == self.last && number > 0 {
-                    return Err(refused(format!("it has the key of the sample before, {key:?}")));
+                    return Err(refused(format!("it has the same key as the previous sample, {key:?}")));
                 }
                 if let Some(other) = split_from {
-                    let what = format!("it has the key of sample {other}, {key:?}, but values of other columns");
+                    let what = format!("it has the same key as sample {other}, {key:?}, but values in other columns");
                     return Err(refused(what));
                 }
                 key
@@ -220,8 +221,8 @@ impl<W: Write> Samples<W> {
     }
 }
 
-/// Returns whether programs that unpack an archive write a file with this key inside the target
-/// folder, under its full name.
+/// Returns whether programs that unpack an archive write a file with this key to the target folder,
+/// with its full name.
 fn is_safe_path(key: &str) -> bool {
     !key.starts_with('/') && !key.contains('\0') && key.split('/').all(|part| part != "..")
 }

@@ -1,9 +1,9 @@
-//! The types of members, inferred from all values of a file.
+//! Infers the types of members from all values of a file.
 //!
 //! A type starts unknown, and each value narrows or widens it: integers widen to the 64-bit type
-//! that holds their range, and to floats if a float occurs. No integer is rounded: integers among
-//! floats must each equal an `f64`. A member whose values contradict each other is refused with its
-//! path, and other members are kept.
+//! that holds their range, and to floats if a float occurs. No integer is rounded: every integer
+//! among floats must equal an `f64`. A member whose values contradict each other is refused, with a
+//! message that names its path; the other members are still read.
 
 use super::value::{Json, Object, is_exact_f64};
 use indexmap::IndexMap;
@@ -12,7 +12,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::refused_field;
 use tensilo::limits;
 
-/// A type, as inferred from the values so far.
+/// A type that is inferred from the values so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum InferredType {
     /// Nulls only.
@@ -49,7 +49,7 @@ pub(super) struct Member {
 
 impl Member {
     /// Updates the type with a value. An error message begins with the path of the value, and says
-    /// how the value contradicts earlier ones.
+    /// how the value contradicts earlier values.
     pub(super) fn observe(&mut self, value: &Json) -> Result<(), String> {
         match (&mut self.kind, value) {
             (_, Json::Null) => self.nullable = true,
@@ -157,8 +157,8 @@ impl Members {
     }
 }
 
-/// Updates the type with an integer. Integers that do not fit one 64-bit type become floats, if
-/// each equals a float.
+/// Updates the type with an integer. Integers that do not fit one 64-bit type become floats if
+/// every one of them equals an `f64`.
 fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String> {
     let inexact = Some(integer).filter(|integer| !is_exact_f64(*integer));
     match kind {
@@ -178,7 +178,7 @@ fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String>
         }
         InferredType::Float => {
             if let Some(integer) = inexact {
-                return Err(format!(": the integer {integer} is among floats, but no f64 equals it"));
+                return Err(format!(": found the integer {integer} among floats, but no f64 equals it"));
             }
         }
         _ => return Err(format!(": found a number, but earlier values are {}", kind.name())),
@@ -190,7 +190,7 @@ fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String>
 fn observe_float(kind: &mut InferredType) -> Result<(), String> {
     match kind {
         InferredType::Integer(IntegerRange { inexact: Some(integer), .. }) => {
-            Err(format!(": a float is among integers, but no f64 equals the earlier {integer}"))
+            Err(format!(": found a float, but no f64 equals the earlier integer {integer}"))
         }
         InferredType::Unknown | InferredType::Integer(_) | InferredType::Float => {
             *kind = InferredType::Float;

@@ -1,10 +1,10 @@
-//! The objects of a file, in two passes: the first infers the types of members, the second builds
-//! arrays.
+//! Reads the objects of a file in two passes: the first infers the types of members, the second
+//! builds arrays.
 //!
 //! The parser reads one object at a time, so a file that is a single array needs no more memory
-//! than a file of lines. Arrow arrays are dense, though: an object in a list has a null for each
-//! member that any other object there has. A batch is therefore also bounded in the total number of
-//! members of its objects.
+//! than a file of lines. Arrow arrays are dense, though: an object in a list takes a null for each
+//! member that it lacks and another object in a list has. So the total number of members in a batch
+//! is also bounded.
 
 use super::infer::Members;
 use super::value::{Json, Object, ParseError, Parser};
@@ -23,7 +23,8 @@ use tensilo::{Error, Result};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// Files of objects that follow one another or are in one array, with or without gzip.
+/// Files of objects, which follow one another or are the entries of one array. They can be
+/// compressed with gzip.
 pub(crate) struct JsonLines;
 
 impl InputFormat for JsonLines {
@@ -47,7 +48,7 @@ impl InputFormat for JsonLines {
     }
 }
 
-/// Returns whether a file with these first bytes is JSON with objects. Fails if it is UTF-16.
+/// Returns whether a file with these first bytes contains JSON objects. Fails if it is UTF-16.
 fn is_json(first: &[u8], path: &Path) -> Result<bool> {
     let is_utf16 = matches!(first, [0xFF, 0xFE, b'{' | b'[', 0, ..] | [0xFE, 0xFF, 0, b'{' | b'[', ..]);
     if is_utf16 || has_extension(path) && matches!(first, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
@@ -112,11 +113,11 @@ fn record_batch(objects: &[Object], schema: &SchemaRef) -> Result<RecordBatch> {
 /// How the objects are arranged in the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Layout {
-    /// Unknown before the first byte.
+    /// Not known before the first byte is read.
     Unknown,
-    /// With whitespace between them: one or several lines each.
+    /// Separated by whitespace. Each object takes one or more lines.
     Lines,
-    /// In one array.
+    /// As the entries of one array.
     Array,
 }
 
@@ -166,7 +167,7 @@ impl Objects {
     fn try_next_object(&mut self) -> std::result::Result<Option<(Object, usize)>, ParseError> {
         let parser = &mut self.parser;
         if self.layout != Layout::Array {
-            // files that begin with a mark may have been concatenated
+            // a mark can precede any object, because files that begin with one can be concatenated
             parser.skip_whitespace()?;
             parser.skip_byte_order_mark()?;
         }
@@ -200,17 +201,17 @@ impl Objects {
         self.count = self.count.saturating_add(1);
         match parser.value()? {
             Json::Object(object) => Ok(Some((*object, usize::try_from(parser.value_bytes).unwrap_or(usize::MAX)))),
-            _ => Err(ParseError::Value("the value is not an object; each sample must be one".to_owned())),
+            _ => Err(ParseError::Value("the value is not an object; each sample must be an object".to_owned())),
         }
     }
 }
 
-/// The maximum number of members of all objects in a batch. Arrays are dense: `{}` in a list has a
-/// null for each member that another object there has.
+/// The maximum number of members of all objects in a batch. Arrays are dense: `{}` in a list takes
+/// a null for each member that another object in a list has.
 const MAX_BATCH_MEMBERS: usize = 1 << 28;
 
-/// Returns values as an array of their type. `None` stands for null. `left` is the number of object
-/// members that the batch may still have.
+/// Converts values to an array of type `data_type`. `None` stands for null. `left` is the number of
+/// object members that can still be added to the batch.
 fn array(data_type: &DataType, values: &[Option<&Json>], left: &mut usize) -> Result<ArrayRef> {
     let values: Vec<Option<&Json>> =
         values.iter().map(|value| value.filter(|value| !matches!(value, Json::Null))).collect();

@@ -1,10 +1,10 @@
-//! JSON values, parsed from a stream.
+//! Parses JSON values from a stream.
 //!
-//! `serde_json` reads most of JSON, but not what Python writes beyond it (`NaN`, `Infinity`), and
-//! it silently rounds integers beyond 64 bits. It also needs a whole value in memory before it
-//! parses one, so an array with all objects of a file would have to fit in memory. This parser
-//! reads one value at a time. It preserves every integer exactly, or returns [`Json::Refused`], so
-//! that the other members of the object can still be read.
+//! `serde_json` does not accept the extensions that Python writes (`NaN`, `Infinity`), and it
+//! silently rounds integers beyond 64 bits. It also holds a whole value in memory, so an array with
+//! all objects of a file would have to fit in memory. This parser reads one value at a time. It
+//! preserves every integer exactly, or returns [`Json::Refused`] for it, so that the other members
+//! of the object can still be read.
 
 use crate::stream::MAX_VALUE_BYTES;
 use indexmap::IndexMap;
@@ -13,13 +13,13 @@ use std::io::{self, BufRead};
 /// The maximum depth of nested arrays and objects.
 const MAX_DEPTH: usize = 128;
 
-/// The maximum number of values in an object. Each takes 32 bytes of memory.
+/// The maximum number of values in an object. Each value takes 32 bytes of memory.
 const MAX_VALUES: u64 = 1 << 27;
 
-/// The members of an object, in order. If names are repeated, the last value counts, as in Python.
+/// The members of an object, in order. If a name is repeated, the last value counts, as in Python.
 pub(super) type Object = IndexMap<String, Json>;
 
-/// A value.
+/// A JSON value.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Json {
     Null,
@@ -72,8 +72,8 @@ impl Json {
         }
     }
 
-    /// Returns a number as a float. The first pass has checked that integers among floats each
-    /// equal an `f64`.
+    /// Returns a number as a float. The first pass has checked that every integer among floats
+    /// equals an `f64`.
     pub(super) fn as_float(&self) -> Option<f64> {
         match self {
             Self::Float(value) => Some(*value),
@@ -106,14 +106,14 @@ impl From<io::Error> for ParseError {
     }
 }
 
-/// A reader of values that follow one another.
+/// Reads values that follow one another.
 pub(super) struct Parser<R> {
     stream: R,
     /// The number of the current line, from 1.
     pub line: u64,
     /// The number of bytes of the current value read so far.
     pub value_bytes: u64,
-    /// The number of values in the current value so far, itself included.
+    /// The number of values in the current value so far, including itself.
     value_count: u64,
 }
 
@@ -122,7 +122,7 @@ impl<R: BufRead> Parser<R> {
         Self { stream, line: 1, value_bytes: 0, value_count: 0 }
     }
 
-    /// Returns the next bytes, or none at the end.
+    /// Returns the next bytes, at least one unless the stream has ended.
     fn chunk(&mut self) -> Result<&[u8], ParseError> {
         loop {
             match self.stream.fill_buf() {
@@ -134,12 +134,12 @@ impl<R: BufRead> Parser<R> {
         Ok(self.stream.fill_buf()?)
     }
 
-    /// Returns the next byte without reading it.
+    /// Returns the next byte without consuming it.
     pub(super) fn peek(&mut self) -> Result<Option<u8>, ParseError> {
         Ok(self.chunk()?.first().copied())
     }
 
-    /// Skips bytes of the current chunk.
+    /// Consumes bytes that [`Parser::chunk`] has returned.
     fn consume(&mut self, count: usize) -> Result<(), ParseError> {
         self.stream.consume(count);
         self.value_bytes = self.value_bytes.saturating_add(u64::try_from(count).unwrap_or(u64::MAX));
@@ -149,7 +149,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Skips the next byte if it is `byte`. Returns whether it is.
+    /// Consumes the next byte if it is `byte`. Returns whether it was.
     pub(super) fn take(&mut self, byte: u8) -> Result<bool, ParseError> {
         let is_next = self.peek()? == Some(byte);
         if is_next {
@@ -181,7 +181,7 @@ impl<R: BufRead> Parser<R> {
         Ok(())
     }
 
-    /// Reads a value, which begins with the next byte.
+    /// Reads the value that begins with the next byte.
     pub(super) fn value(&mut self) -> Result<Json, ParseError> {
         (self.value_bytes, self.value_count) = (0, 0);
         self.value_at(0)
@@ -204,7 +204,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Returns the error for the next byte.
+    /// Returns the error for an unexpected next byte.
     pub(super) fn unexpected(&mut self, expected: &str) -> Result<ParseError, ParseError> {
         let found = match self.peek()? {
             None => "the end of the file".to_owned(),
@@ -263,7 +263,7 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Reads a string. Returns the reason if it cannot be stored.
+    /// Reads a string, or returns the reason why it cannot be stored.
     fn text(&mut self) -> Result<Result<String, String>, ParseError> {
         self.consume(1)?;
         let (mut bytes, mut lone_surrogate) = (Vec::new(), None);
@@ -289,10 +289,10 @@ impl<R: BufRead> Parser<R> {
                     self.consume(1)?;
                     lone_surrogate = lone_surrogate.or(self.escape(&mut bytes)?);
                 }
-                Some(b'\n' | b'\r') => return Err(ParseError::Syntax("a string does not end on its line".to_owned())),
+                Some(b'\n' | b'\r') => return Err(ParseError::Syntax("a string is not closed on its line".to_owned())),
                 Some(byte) => {
                     return Err(ParseError::Syntax(format!(
-                        "a string has the control character {byte:#04x}, expected the escape \\u{byte:04x}"
+                        "a string contains the control character {byte:#04x}, expected the escape \\u{byte:04x}"
                     )));
                 }
                 None if is_done => return Err(self.unexpected("the end of a string")?),
@@ -301,8 +301,8 @@ impl<R: BufRead> Parser<R> {
         }
     }
 
-    /// Reads the rest of an escape, after the backslash. Returns half of a surrogate pair if the
-    /// other half is missing.
+    /// Reads an escape after its backslash. Returns half of a surrogate pair if the other half is
+    /// missing.
     fn escape(&mut self, out: &mut Vec<u8>) -> Result<Option<u32>, ParseError> {
         if !self.take(b'u')? {
             self.simple_escape(out)?;
@@ -407,7 +407,7 @@ fn parse_number(text: &str) -> Result<Json, ParseError> {
     if float.is_infinite() {
         return Ok(Json::Refused(format!("the number {} is beyond the range of f64", excerpt())));
     }
-    // Rust prints all digits of a float
+    // with `.0`, Rust prints all digits before the decimal point
     if is_integer && format!("{float:.0}") != text {
         return Ok(Json::Refused(format!("the integer {} is beyond 64 bits, and no f64 equals it", excerpt())));
     }
@@ -440,7 +440,7 @@ mod tests {
     use std::io::BufReader;
 
     fn parsed(text: &str) -> Result<Json, String> {
-        // chunks of a few bytes, so that every token is split somewhere
+        // the buffer has only a few bytes, so every token is split somewhere
         let mut parser = Parser::new(BufReader::with_capacity(3, text.as_bytes()));
         let value = parser.value().and_then(|value| {
             parser.skip_whitespace()?;

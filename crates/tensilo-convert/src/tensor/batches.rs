@@ -1,9 +1,9 @@
-//! One pass over the samples of tensors, as record batches.
+//! Reads the samples of tensors in one pass, as record batches.
 //!
-//! A tensor in C order is read front to back. In Fortran order, the first axis varies fastest: the
-//! values of one element of a sample lie next to each other for all samples. A batch is then read
-//! element by element and transposed, so batches are larger, which makes the reads longer. Memory
-//! is allocated only for bytes that the file has.
+//! A tensor in C order is read front to back. In Fortran order, the first axis varies fastest, so
+//! the file has the first element of all samples, then the second element of all samples, and so
+//! on. A batch is then read element by element and transposed. Such batches are larger, to make the
+//! reads longer. Memory is allocated only for bytes that the file has.
 
 use super::column::{ColumnReader, Order, TensorColumn};
 use crate::element::unpack;
@@ -18,9 +18,9 @@ use tensilo::import::arrow::datatypes::{DataType, SchemaRef};
 use tensilo::source::Source;
 use tensilo::{Error, ErrorKind, Result};
 
-/// The approximate size in bytes of a batch, which has at least one sample.
+/// The approximate size of a batch in bytes. A batch has at least one sample.
 const BATCH_BYTES: u64 = 2 << 20;
-/// Like [`BATCH_BYTES`], if each element of a batch is read separately.
+/// Like [`BATCH_BYTES`], for batches whose elements are read separately.
 const FORTRAN_BATCH_BYTES: u64 = 32 << 20;
 /// The maximum number of samples in a batch, regardless of their size.
 const MAX_BATCH_SAMPLES: u64 = 1 << 16;
@@ -112,7 +112,7 @@ fn read(
     let length = usize::try_from(bytes).map_err(|_| too_large())?;
     let mut out = match (reader, column.order) {
         (ColumnReader::Plain { reader, offset }, Order::C) => {
-            // allocates only for bytes that the file has
+            // allocate only for bytes that the file has
             let at = column.sample_bytes().and_then(|bytes| bytes.checked_mul(first)?.checked_add(*offset));
             let at = at.filter(|at| at.checked_add(bytes).is_some_and(|end| end <= reader.byte_count()));
             let mut out = MutableBuffer::from_len_zeroed(at.map_or(0, |_| length));
@@ -130,7 +130,7 @@ fn read(
     Ok(out)
 }
 
-/// Reads the packed elements of consecutive samples, of `bits` bits each.
+/// Reads consecutive samples whose elements are packed, with `bits` bits each.
 fn packed(
     column: &TensorColumn,
     reader: &dyn Source,
@@ -144,7 +144,7 @@ fn packed(
     let end = first.checked_add(count).and_then(bit_of).ok_or_else(too_large)?;
     let at = offset.checked_add(start / 8).ok_or_else(too_large)?;
     let length = end.div_ceil(8).saturating_sub(start / 8);
-    // allocates only for bytes that the file has
+    // allocate only for bytes that the file has
     if at.checked_add(length).is_none_or(|end| end > reader.byte_count()) {
         return Err(cut_off());
     }
@@ -168,7 +168,7 @@ fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<Mutable
     if u64::try_from(out.len()).ok() != Some(bytes) {
         return Err(cut_off());
     }
-    // the checksum is compared at the end
+    // reading up to the end compares the checksum
     if is_last && stream.read(&mut [0]).map_err(failed)? > 0 {
         return Err(Error::bad_input("bytes follow the elements of the array"));
     }
@@ -177,8 +177,8 @@ fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<Mutable
     Ok(buffer)
 }
 
-/// Reads samples of a tensor whose first axis varies fastest. The values of an element for
-/// consecutive samples are contiguous, so each element is one read.
+/// Reads samples of a tensor whose first axis varies fastest. The values of one element in
+/// consecutive samples are contiguous, so each element takes one read.
 fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, count: u64) -> Result<MutableBuffer> {
     let width = column.dtype.element_bytes();
     let total = column.byte_count().and_then(|bytes| bytes.checked_add(offset));
@@ -211,7 +211,8 @@ fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, 
     Ok(out)
 }
 
-/// Returns the elements of a whole array in C order. The length of `fortran` matches the extents.
+/// Converts a whole array from Fortran order to C order. The length of `fortran` must match the
+/// extents.
 pub(crate) fn in_c_order(fortran: &[u8], extents: &[u64], width: usize) -> Vec<u8> {
     let mut out = Vec::with_capacity(fortran.len());
     let mut index = vec![0_u64; extents.len()];
@@ -224,7 +225,7 @@ pub(crate) fn in_c_order(fortran: &[u8], extents: &[u64], width: usize) -> Vec<u
     out
 }
 
-/// Returns the index of an element of a sample in Fortran order.
+/// Returns the position, in Fortran order, of the element with this index.
 fn fortran_index(index: &[u64], shape: &[u64]) -> u64 {
     index.iter().zip(shape).rev().fold(0, |number, (&i, &extent)| number * extent + i)
 }

@@ -1,9 +1,9 @@
-//! A tensor whose first axis counts samples, and the readers of its bytes.
+//! A tensor whose first axis is the sample axis, and the readers of its bytes.
 //!
-//! The elements lie at an offset of a file, or in a stream of a zip archive, which may be
-//! compressed and has a checksum. A stream is read front to back, and its CRC-32 is compared at the
-//! end. Elements in Fortran order are not read front to back, so their checksum is compared before
-//! any is used, and a compressed stream is first decompressed to a temporary file.
+//! The elements lie at an offset of a file, or in a stream of a zip archive. A stream has a
+//! checksum, and can be compressed. It is read front to back, and its CRC-32 is compared at the
+//! end. Elements in Fortran order are not read front to back. So their checksum is compared before
+//! any of them is used, and a compressed stream is first decompressed to a temporary file.
 
 use crate::element::element_field;
 use crate::stream::read_error;
@@ -16,7 +16,7 @@ use tensilo::import::{FormatFile, mark_dtype};
 use tensilo::source::{PositionedFile, Source};
 use tensilo::{DType, Error, Result, limits};
 
-/// A tensor in a file. Its first axis counts samples.
+/// A tensor in a file. Its first axis is the sample axis.
 #[derive(Clone, Debug)]
 pub(crate) struct TensorColumn {
     pub name: String,
@@ -27,8 +27,8 @@ pub(crate) struct TensorColumn {
     pub sample_count: u64,
     /// The shape of one sample.
     pub shape: Vec<u32>,
-    /// The number of bits of an element in the file if elements are packed. Such elements are at an
-    /// offset, in C order.
+    /// The number of bits of an element in the file, if elements are packed. Packed elements are
+    /// always [`ColumnBytes::Plain`] and in C order.
     pub packed_bits: Option<u32>,
     pub bytes: ColumnBytes,
 }
@@ -38,17 +38,17 @@ pub(crate) struct TensorColumn {
 pub(crate) enum Order {
     /// The last axis varies fastest: samples follow one another.
     C,
-    /// The first axis varies fastest: the values of each element for all samples follow one
-    /// another.
+    /// The first axis varies fastest: the first elements of all samples follow one another, then
+    /// the second elements of all samples, and so on.
     Fortran,
 }
 
-/// The elements of a tensor, as bytes of a file.
+/// Where the elements of a tensor lie in a file.
 #[derive(Clone, Debug)]
 pub(crate) enum ColumnBytes {
     /// At an offset.
     Plain { file: FormatFile, offset: u64 },
-    /// After `skip_bytes` bytes of a stream that a range of the file contains.
+    /// In a stream that a range of the file contains, after its first `skip_bytes` bytes.
     Archived { file: FormatFile, stream: ArchiveStream, skip_bytes: u64 },
 }
 
@@ -78,7 +78,7 @@ impl ArchiveStream {
 }
 
 impl TensorColumn {
-    /// Makes a column of a tensor. The first extent is the number of samples; a tensor without
+    /// Makes a column from a tensor. The first extent is the number of samples; a tensor without
     /// dimensions is one sample. Errors do not contain the name.
     pub(crate) fn new(name: &str, dtype: DType, extents: &[u64], bytes: ColumnBytes) -> Result<Self> {
         let (sample_count, inner) = extents.split_first().map_or((1, extents), |(first, inner)| (*first, inner));
@@ -122,10 +122,10 @@ impl TensorColumn {
         u64::try_from(self.dtype.element_bytes()).unwrap_or(8) // at most 8
     }
 
-    /// Returns a reader of all bytes from the first element.
+    /// Returns a reader of all bytes, starting at the first element.
     ///
-    /// Elements in Fortran order are not read front to back. For a stream of them, the checksum is
-    /// compared here, and a compressed stream is decompressed to a temporary file.
+    /// Elements in Fortran order are not read front to back. If they are in a stream, its checksum
+    /// is compared here, and if it is compressed, it is decompressed to a temporary file.
     pub(super) fn open(&self) -> Result<ColumnReader> {
         let (file, stream, skip_bytes) = match &self.bytes {
             ColumnBytes::Plain { file, offset } => return Ok(ColumnReader::plain(file.reader()?, *offset)),
@@ -137,7 +137,7 @@ impl TensorColumn {
                 let header = io::copy(&mut (&mut bytes).take(skip_bytes), &mut io::sink());
                 let header = header.map_err(|error| stream_error(&error, "the header of the array"))?;
                 if header < skip_bytes {
-                    return Err(Error::bad_input("an array of the archive is cut off"));
+                    return Err(Error::bad_input("an array in the archive is cut off"));
                 }
                 Ok(ColumnReader::Archived(bytes))
             }
@@ -170,7 +170,7 @@ fn sample_shape(extents: &[u64]) -> Result<Vec<u32>> {
     shape.ok_or_else(|| Error::bad_input(format!("an extent of the shape {extents:?} exceeds {}", limits::EXTENT)))
 }
 
-/// Returns the field of samples of a fixed shape: a scalar, or `arrow.fixed_shape_tensor`.
+/// Returns the field for samples with a fixed shape: a scalar, or `arrow.fixed_shape_tensor`.
 fn sample_field(name: &str, dtype: DType, shape: &[u32], nullable: bool) -> Result<Field> {
     if dtype == DType::Complex64 {
         let halves = [shape, &[2]].concat();
@@ -211,12 +211,12 @@ fn temporary(error: io::Error) -> Error {
 /// A stream whose CRC-32 is compared at its end.
 pub(crate) struct Crc32Reader {
     inner: Box<dyn Read + Send>,
-    /// `None` after the end.
+    /// The hasher and the expected CRC-32. `None` after the end.
     hash: Option<(crc32fast::Hasher, u32)>,
 }
 
 impl Crc32Reader {
-    /// Copies all bytes. Refuses more or fewer than `byte_count`.
+    /// Copies all bytes. Refuses a stream that has more or fewer than `byte_count` bytes.
     fn copy_all(mut self, byte_count: u64, out: &mut impl Write) -> Result<()> {
         let (mut buffer, mut rest) = (vec![0; 1 << 16], byte_count);
         loop {
@@ -225,7 +225,7 @@ impl Crc32Reader {
             let left = u64::try_from(count).ok().and_then(|count| rest.checked_sub(count));
             rest = left.ok_or_else(|| Error::bad_input("bytes follow the elements of the array"))?;
             match buffer.get(..count).unwrap_or_default() {
-                [] if rest > 0 => return Err(Error::bad_input("an array of the archive is cut off")),
+                [] if rest > 0 => return Err(Error::bad_input("an array in the archive is cut off")),
                 [] => return Ok(()),
                 bytes => out.write_all(bytes).map_err(temporary)?,
             }

@@ -1,4 +1,4 @@
-//! Tensors whose first axis counts samples, as columns.
+//! Reads tensors as columns. The first axis of a tensor is the sample axis.
 
 mod batches;
 mod column;

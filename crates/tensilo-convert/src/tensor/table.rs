@@ -1,10 +1,10 @@
 //! A file of tensors as a source of record batches.
 //!
-//! A tensor that cannot be stored, or whose first axis differs, must not make the whole file
-//! unusable, because the caller may skip it, and the selection is not known when the file is
-//! opened. A tensor that cannot be stored therefore becomes a refused field, and first axes are
-//! compared when a pass over the selected columns starts. A file of named tensors may also be one
-//! sample, see [`FormatOptions`].
+//! One unsuitable tensor must not make the whole file unusable, because the caller can skip it.
+//! When the file is opened, it is not known which columns the caller will select. So a tensor that
+//! cannot be stored becomes a refused field, and the lengths of the first axes are compared only
+//! when a pass over the selected columns starts. A file of named tensors can also be one sample;
+//! see [`FormatOptions`].
 
 use super::batches::TensorBatches;
 use super::column::TensorColumn;
@@ -18,13 +18,13 @@ use tensilo::{Error, ErrorKind, Result};
 /// The maximum number of samples of tensors without elements.
 const MAX_EMPTY_SAMPLES: u64 = 1 << 24;
 
-/// Advice about tensors whose first axes differ.
+/// Advice for tensors whose first axes have different lengths.
 const SKIP_ADVICE: &str = "; skip one of them (`ConvertOptions::skip`, --skip)";
 
 /// Tensors as columns.
 #[derive(Debug)]
 pub(crate) struct TensorTable {
-    /// The column of each field of the schema. `None`: the field is refused.
+    /// The column of each field of the schema, or `None` if the field is refused.
     columns: Vec<Option<TensorColumn>>,
     schema: SchemaRef,
     advice: &'static str,
@@ -33,8 +33,8 @@ pub(crate) struct TensorTable {
 impl TensorTable {
     /// Makes a table of named tensors. Refuses a file without tensors.
     ///
-    /// `metadata` belongs to the file. `advice` suggests another way to read tensors whose first
-    /// axes differ.
+    /// `metadata` is the metadata of the file. `advice` suggests another way to read tensors whose
+    /// first axes have different lengths.
     pub(crate) fn new(
         tensors: Vec<(String, Result<TensorColumn>)>,
         metadata: impl IntoIterator<Item = (String, String)>,
@@ -88,12 +88,12 @@ fn sample_count(columns: &[&TensorColumn], advice: &str) -> Result<u64> {
     let sample_count = first.sample_count;
     if let Some(other) = columns.iter().find(|column| column.sample_count != sample_count) {
         return Err(Error::bad_input(format!(
-            "array {:?} has {sample_count} samples, but {:?} has {}: columns must have the same first \
-             axis{advice}{SKIP_ADVICE}",
+            "array {:?} has {sample_count} samples, but {:?} has {}: the first axes of all columns must have the \
+             same length{advice}{SKIP_ADVICE}",
             first.name, other.name, other.sample_count
         )));
     }
-    // nothing in the file bounds their number
+    // the size of the file does not bound the number of samples
     if sample_count > MAX_EMPTY_SAMPLES && columns.iter().all(|column| column.sample_bytes() == Some(0)) {
         return Err(Error::bad_input(format!(
             "the arrays have {sample_count} samples without elements, more than {MAX_EMPTY_SAMPLES}"
@@ -110,17 +110,17 @@ pub struct FormatOptions {
 }
 
 impl FormatOptions {
-    /// Advice about tensors whose first axes differ.
+    /// Advice for tensors whose first axes have different lengths.
     pub(crate) const SAMPLE_ADVICE: &'static str =
         "; a file of named tensors can also be one sample (`FormatOptions::file_is_sample`, --file-is-sample)";
 
-    /// Returns the defaults: the first axis of tensors counts samples.
+    /// Returns the defaults: the first axis of each tensor is the sample axis.
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Sets whether a file of named tensors (`.npz`, `.safetensors`) is one sample, with a column
-    /// for each tensor. Default: no, the first axis counts samples.
+    /// for each tensor. Default: no, the first axis is the sample axis.
     pub fn file_is_sample(mut self, file_is_sample: bool) -> Self {
         self.file_is_sample = file_is_sample;
         self

@@ -1,9 +1,9 @@
-//! Tar archives of samples, with or without gzip, read in two passes.
+//! Reads tar archives of samples, with or without gzip, in two passes.
 //!
 //! An archive has neither a schema nor a list of samples. The first pass reads the first bytes of
-//! each file: it finds the suffixes, which become columns, checks that their files can be stored,
-//! and counts samples. A suffix with a file that cannot be stored is refused, and the others are
-//! read. The second pass reads the files of the selected columns.
+//! each file. It finds the suffixes, which become columns, checks that their files can be stored,
+//! and counts samples. If a file cannot be stored, its suffix is refused, and the other suffixes
+//! are read. The second pass reads the files of the selected columns.
 
 use super::column::{SuffixColumn, SuffixKind, array_type, kind_of};
 use super::members::Content;
@@ -55,9 +55,7 @@ fn scan_archive(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
         if next_samples.is_empty() {
             let count = samples.without_suffix;
             return match sample_count == 0 && count > 0 {
-                true => {
-                    Err(Error::bad_input(format!("none of the {count} files has a suffix, which names its column")))
-                }
+                true => Err(Error::bad_input(format!("none of the {count} files has a suffix to name its column"))),
                 false => Ok((columns, sample_count)),
             };
         }
@@ -84,13 +82,13 @@ fn scan_archive(file: &FormatFile) -> Result<(Vec<SuffixColumn>, u64)> {
     }
 }
 
-/// Returns the error for a sample with the key of an earlier sample but different files.
+/// Returns the error for a sample that has the same key as an earlier sample, but different files.
 fn split_sample_error(sample: &ArchiveSample, first: u64, second: u64) -> Error {
     const MAX_SHOWN: usize = 8;
     let suffixes: Vec<&str> = sample.files.keys().map(String::as_str).take(MAX_SHOWN).collect();
     let more = if sample.files.len() > MAX_SHOWN { ", ..." } else { "" };
     Error::bad_input(format!(
-        "the files of key {:?} do not follow one another: sample {first} has some, and sample {second} has others \
+        "the files with key {:?} do not follow one another: sample {first} has some, and sample {second} has others \
          ({}{more}); create the archive with tar --sort=name, or give samples different keys",
         sample.key,
         suffixes.join(", ")
@@ -105,7 +103,7 @@ fn check_count(columns: usize) -> Result<()> {
     }
 }
 
-/// Makes the column of a suffix, from its first file.
+/// Makes the column of a suffix from its first file.
 fn new_column(suffix: String, prefix: &Content) -> SuffixColumn {
     let kind = kind_of(&suffix);
     let array = match (kind, prefix) {
@@ -123,7 +121,7 @@ fn file_message(key: &str, suffix: &str, what: &str) -> String {
 struct WebDatasetFile {
     file: FormatFile,
     columns: Vec<SuffixColumn>,
-    /// The key, then the columns.
+    /// The fields: the key, followed by the columns.
     schema: SchemaRef,
     sample_count: u64,
 }
@@ -159,7 +157,7 @@ impl RecordSource for WebDatasetFile {
     }
 }
 
-/// Returns samples as arrays of some columns. `None` stands for the key.
+/// Converts samples to arrays, one for each of these columns. `None` stands for the key.
 fn record_batch(
     samples: &mut [ArchiveSample],
     columns: &[Option<&SuffixColumn>],

@@ -1,8 +1,8 @@
-//! Columns of the files with one suffix: their types, and arrays of their values.
+//! The column of all files with one suffix: its type, and arrays of its values.
 //!
-//! As in the WebDataset library, the last part of a suffix determines how a file is decoded: as
-//! text, an integer, a NumPy array, or bytes. The first array of a column fixes its type and number
-//! of dimensions.
+//! As in the WebDataset library, the last component of a suffix determines how a file is decoded:
+//! as text, an integer, a NumPy array, or bytes. The first array of a column determines the type
+//! and the number of dimensions of the column.
 
 use crate::element::{element_array, element_field, swap_bytes};
 use crate::npy::NpyHeader;
@@ -17,7 +17,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Fields};
 use tensilo::import::refused_field;
 use tensilo::{DType, Error, Result, limits};
 
-/// A column of files with one suffix.
+/// The column of all files with one suffix.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SuffixColumn {
     pub suffix: String,
@@ -26,7 +26,7 @@ pub(super) struct SuffixColumn {
     pub array: Option<(DType, usize)>,
     /// The number of samples that have a file with this suffix.
     pub count: u64,
-    /// Why its files cannot be stored.
+    /// The reason why the files cannot be stored, or `None` if they can.
     pub refused: Option<String>,
 }
 
@@ -54,7 +54,7 @@ impl SuffixColumn {
     pub(super) fn check(&self, prefix: &[u8], is_whole: bool) -> std::result::Result<(), String> {
         let found = match self.kind {
             SuffixKind::Text => match str::from_utf8(prefix) {
-                // a prefix may end within a character
+                // a prefix can end within a character
                 Err(error) if is_whole || error.error_len().is_some() => text(prefix).map(drop),
                 _ => Ok(()),
             },
@@ -62,7 +62,7 @@ impl SuffixColumn {
             SuffixKind::Npy => match (array_type(prefix), self.array) {
                 (Ok(found), Some(first)) => check_type(found, first),
                 (Ok(_), None) => Ok(()),
-                (Err(_), Some(_)) if !is_whole => Ok(()), // the header may be longer
+                (Err(_), Some(_)) if !is_whole => Ok(()), // the header can be longer
                 (Err(error), _) => Err(error),
             },
             _ => Ok(()),
@@ -70,8 +70,8 @@ impl SuffixColumn {
         found.map_err(|error| error.message().to_owned())
     }
 
-    /// Returns the values of files as an array. `None` is a missing file. An error comes with the
-    /// index of its file.
+    /// Returns the values of files as an array. `None` stands for a missing file. An error comes
+    /// with the index of the file that caused it.
     pub(super) fn values(&self, files: &[Option<Vec<u8>>]) -> std::result::Result<ArrayRef, (usize, Error)> {
         match (self.kind, self.array) {
             (SuffixKind::Text, _) => {
@@ -115,12 +115,12 @@ fn check_type(found: (DType, usize), first: (DType, usize)) -> Result<()> {
         return Ok(());
     }
     Err(Error::bad_input(format!(
-        "the array has type {} and {} dimensions, but the first array has {} and {}",
+        "the array has type {} and {} dimensions, but the first array has type {} and {} dimensions",
         found.0, found.1, first.0, first.1
     )))
 }
 
-/// Returns the struct fields of a tensor, as Arrow stores it.
+/// Returns the fields of the struct that represents a tensor in Arrow.
 fn tensor_fields(dtype: DType, rank: usize) -> Fields {
     let rank = i32::try_from(rank).unwrap_or(i32::MAX); // at most 16
     let shape = DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Int32, false)), rank);
@@ -210,12 +210,12 @@ pub(super) fn array_type(mut file: &[u8]) -> Result<(DType, usize)> {
         return Err(Error::bad_input(message));
     }
     if header.dtype == DType::Complex64 {
-        return Err(Error::bad_input("the array has complex numbers; save a view of floats"));
+        return Err(Error::bad_input("the array has complex numbers; save it as a view of floats"));
     }
     Ok((header.dtype, rank))
 }
 
-/// The content of files with one suffix.
+/// What the files with one suffix contain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SuffixKind {
     /// UTF-8.

@@ -1,13 +1,13 @@
-//! The members of a tar archive, in order.
+//! Reads the members of a tar archive, in order.
 //!
 //! Archives come from many programs, and the format has grown four ways to state a name, two to
 //! state a size and four to store a sparse file. If a member is skipped, a sample silently lacks a
-//! value. So every member that could be part of a sample is read, or returned with the reason why
-//! it cannot be.
+//! value. So every member that could belong to a sample is either read, or returned with the reason
+//! why it cannot be read.
 //!
 //! The crate `tar` parses headers. Its iterator is not used, for three reasons: it stops at the
-//! first block of zeros, where concatenated archives continue; it returns the table of holes as
-//! part of the content of a sparse file; and it ignores PAX records that it cannot parse.
+//! first block of zeros, although concatenated archives continue after it; it includes the table of
+//! holes in the content of a sparse file; and it ignores PAX records that it cannot parse.
 
 use super::sparse::{HoleTable, MAX_GROWTH, MAX_TABLE_BYTES, Segment, SparseMap, UNBOUNDED_BYTES, decimal, number};
 use crate::stream::{ByteStream, MAX_VALUE_BYTES, cut_off, stream_error};
@@ -25,7 +25,7 @@ const MAX_RECORD_BYTES: u64 = 1 << 20;
 /// The subject of errors that do not concern a member.
 const ARCHIVE: &str = "the archive";
 
-/// A reader of members, front to back. Bytes that are not requested are skipped.
+/// Reads members front to back. Content that is not requested is skipped.
 pub(super) struct Members {
     stream: ByteStream,
     /// The number of bytes read so far.
@@ -55,7 +55,7 @@ enum Form {
 /// The bytes of a member, or the reason why it cannot be read.
 pub(super) type Content = std::result::Result<Vec<u8>, String>;
 
-/// What the preceding members state about a member.
+/// Facts about a member that are stored in members before it.
 #[derive(Default)]
 struct ExtendedHeader {
     long_name: Option<Vec<u8>>,
@@ -77,9 +77,9 @@ impl Members {
     }
 
     /// Advances to the next member. Skips directories, and the blocks of zeros at the end of an
-    /// archive, because another archive may follow.
+    /// archive, because another archive can follow.
     ///
-    /// Reads to the end of the file, where a compressed archive has its checksum.
+    /// The last call reads to the end of the file, where a compressed archive has its checksum.
     pub(super) fn next_member(&mut self) -> Result<Option<Member>> {
         let mut extended = ExtendedHeader::default();
         loop {
@@ -110,7 +110,7 @@ impl Members {
         }
     }
 
-    /// Returns the member of a header, or `None` if its type never has content.
+    /// Returns the member with this header, or `None` if members of its type never have content.
     fn member(&mut self, header: &Header, kind: u8, stored: u64, extended: ExtendedHeader) -> Result<Option<Member>> {
         let pax = extended.pax.unwrap_or_default();
         let stored = pax.size.unwrap_or(stored);
@@ -125,7 +125,7 @@ impl Members {
         // links, devices, folders and pipes have no bytes, regardless of their size field
         let has_bytes = !(b'1'..=b'6').contains(&kind);
         if kind == b'1' && stored > 0 {
-            return Err(self.malformed("a hard link must not have content"));
+            return Err(self.malformed("it is a hard link with content"));
         }
         let target = || String::from_utf8_lossy(&header.link_name_bytes().unwrap_or_default()).into_owned();
         let sparse = match kind {
@@ -190,7 +190,7 @@ impl Members {
         Ok(Ok(bytes))
     }
 
-    /// Appends the next bytes.
+    /// Appends the next `count` bytes to `bytes`.
     fn take(&mut self, count: u64, bytes: &mut Vec<u8>) -> Result<()> {
         let read = (&mut self.stream).take(count).read_to_end(bytes);
         let read = read.map_err(|error| stream_error(&error, &self.what))?;
@@ -222,9 +222,9 @@ impl Members {
             if is_zero {
                 continue;
             }
-            self.what = format!("the member at {} of the archive", self.position - BLOCK_BYTES);
+            self.what = format!("the member at offset {} of the archive", self.position - BLOCK_BYTES);
             let header = Header::from_byte_slice(&block).clone();
-            // old programs summed bytes as signed
+            // old programs added up signed bytes
             let others = || block.iter().take(148).chain(block.iter().skip(156));
             let unsigned = others().map(|byte| i64::from(*byte)).sum::<i64>() + 8 * 32;
             let signed = others().map(|byte| i64::from(byte.cast_signed())).sum::<i64>() + 8 * 32;
@@ -242,12 +242,10 @@ impl Members {
         (end < 1 << 63).then_some(end)
     }
 
-    /// Reads the content of a member that describes the next one.
+    /// Reads the content of a member that describes the next member.
     fn record(&mut self, bytes: u64) -> Result<Vec<u8>> {
         if bytes > MAX_RECORD_BYTES {
-            return Err(
-                self.malformed(&format!("{bytes} bytes of records about a member, more than {MAX_RECORD_BYTES}"))
-            );
+            return Err(self.malformed(&format!("it has {bytes} bytes of metadata, more than {MAX_RECORD_BYTES}")));
         }
         self.next = self.padded_end(bytes).unwrap_or(self.position);
         let mut record = Vec::new();
@@ -276,7 +274,8 @@ impl Members {
         Ok(pax)
     }
 
-    /// Reads the table of a sparse file in GNU's old format: in its header, and in blocks after it.
+    /// Reads the table of holes of a sparse file in GNU's old format, from its header and the
+    /// blocks that follow.
     fn gnu_table(&mut self, header: &Header) -> Result<std::result::Result<HoleTable, String>> {
         const IN_HEADER: std::ops::Range<usize> = 386..482;
         let block = header.as_bytes();
@@ -296,9 +295,9 @@ impl Members {
         Ok(HoleTable::from_gnu(&gnu.realsize, &table))
     }
 
-    /// Reads the table of a sparse file in version 1.0 of the POSIX format. It precedes the data,
-    /// as decimal numbers, one per line. The first is the number of chunks. The table is padded to
-    /// whole blocks.
+    /// Reads the table of holes of a sparse file in version 1.0 of the POSIX format. The table
+    /// precedes the data. It consists of decimal numbers, one per line; the first is the number of
+    /// segments. It is padded to whole blocks.
     fn table_in_data(&mut self, stored: u64) -> Result<std::result::Result<Vec<u64>, String>> {
         let (mut text, mut lines, mut expected) = (Vec::new(), 0_usize, None);
         while expected.is_none_or(|expected| lines < expected) {
@@ -321,8 +320,8 @@ impl Members {
         Ok(numbers.collect::<Option<_>>().ok_or_else(|| "its table of holes is malformed".to_owned()))
     }
 
-    /// Returns the map of a sparse file. The next `stored` bytes are its data, possibly after its
-    /// table.
+    /// Returns the map of a sparse file. The next `stored` bytes are its data, or its table of
+    /// holes followed by its data.
     fn sparse_map(
         &mut self,
         table: std::result::Result<HoleTable, String>,
@@ -345,7 +344,7 @@ impl Members {
             Ok(map) => map,
             Err(reason) => return Ok(Err(reason)),
         };
-        // each file is bounded, but an archive may have many
+        // each file is bounded, but an archive can have many
         let holes = self.holes.saturating_add(map.size.saturating_sub(data));
         let archive_bytes = self.position.saturating_add(data);
         if holes > UNBOUNDED_BYTES.saturating_add(archive_bytes.saturating_mul(MAX_GROWTH)) {

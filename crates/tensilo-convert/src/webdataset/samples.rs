@@ -1,7 +1,8 @@
-//! The samples of an archive, in order.
+//! Reads the samples of an archive, in order.
 //!
-//! A path is split into the key of a sample and a suffix. Consecutive files with the same key are a
-//! sample. A sample whose files were separated would silently become two, so keys are remembered.
+//! A path is split into the key of a sample and a suffix. Consecutive files with the same key form
+//! a sample. If the files of a sample were separated, it would silently become two samples. To
+//! detect this, keys are remembered.
 
 use super::members::{Content, Members};
 use indexmap::IndexMap;
@@ -30,11 +31,11 @@ pub(super) struct ArchiveSamples {
     members: Members,
     /// The first file of the next sample.
     next: Option<SampleFile>,
-    /// The maximum number of bytes that are read of each file.
+    /// The maximum number of bytes that are read from each file.
     max_bytes: u64,
     /// The suffixes of the files that are read; `None` for all.
     suffixes: Option<HashSet<String>>,
-    /// The number of files so far without a key and a suffix.
+    /// The number of files so far whose path does not have a key and a suffix.
     pub without_suffix: u64,
 }
 
@@ -44,13 +45,13 @@ impl ArchiveSamples {
         Ok(Self { members: Members::open(file)?, next: None, max_bytes, suffixes: None, without_suffix: 0 })
     }
 
-    /// Selects the suffixes of the files that are read. Samples omit the others.
+    /// Selects the suffixes of the files that are read. Samples omit all other files.
     pub(super) fn with_suffixes(self, suffixes: HashSet<String>) -> Self {
         Self { suffixes: Some(suffixes), ..self }
     }
 
     /// Returns the next samples, at most `max_samples`, with about `max_bytes` bytes in total.
-    /// Returns none at the end.
+    /// Returns no samples at the end.
     pub(super) fn next_samples(&mut self, max_samples: usize, max_bytes: usize) -> Result<Vec<ArchiveSample>> {
         let mut samples: Vec<ArchiveSample> = Vec::new();
         let mut bytes = 0_usize;
@@ -111,12 +112,12 @@ fn add(sample: &mut ArchiveSample, suffix: String, content: Content) -> Result<(
     Ok(())
 }
 
-/// The name of the column of keys.
+/// The name of the key column.
 pub(crate) const KEY: &str = "__key__";
 
 /// Splits a path at the first dot of its last component, into the key of the sample and the suffix
-/// in lower case. As in the WebDataset library, returns `None` if the name begins with a dot or has
-/// none, or if the file describes the archive.
+/// in lower case. As in the WebDataset library, returns `None` if the last component begins with a
+/// dot or has no dot, or if the file describes the archive.
 pub(crate) fn key_and_suffix(path: &str) -> Option<(&str, String)> {
     let name_start = path.rfind('/').map_or(0, |slash| slash + 1);
     let dot = name_start + path.get(name_start..)?.find('.')?;
@@ -131,8 +132,8 @@ fn is_metadata(path: &str) -> bool {
     first.len() >= 4 && first.starts_with("__") && first.ends_with("__")
 }
 
-/// The keys so far, as hashes, in about 40 bytes each. Among 10^6 keys, two hashes are equal with a
-/// probability of 10^-7. In that case, an archive may be refused unnecessarily.
+/// The keys so far, as hashes, which take about 40 bytes each. Among 10^6 keys, two have the same
+/// hash with a probability of 10^-7. In that case, an archive can be refused unnecessarily.
 #[derive(Default)]
 pub(crate) struct Keys {
     seen: HashMap<u64, KeyEntry>,
@@ -148,7 +149,7 @@ struct KeyEntry {
 
 impl Keys {
     /// Adds the next sample. If an earlier sample has the same key but different suffixes, returns
-    /// the number of that sample: both are parts of a sample whose files were separated.
+    /// the number of the earlier sample: both belong to one sample whose files were separated.
     ///
     /// Samples with the same key and the same suffixes are complete, and come from archives that
     /// were concatenated.

@@ -1,8 +1,8 @@
-//! Sparse files of a tar archive: where their data belongs, between holes of zeros.
+//! Sparse files in a tar archive: segments of data between holes, which read as zeros.
 //!
-//! GNU tar writes them in four formats. The old one has a table of offsets and lengths in the
+//! GNU tar writes them in four formats. The old format has a table of offsets and lengths in the
 //! header. Versions 0.0 and 0.1 of the POSIX format have it in PAX records, and version 1.0 before
-//! the data. In all of them, the chunks of data follow one another, each in whole blocks.
+//! the data. In all formats, the segments follow one another, and each starts at a 512-byte block.
 //!
 //! A few bytes of an archive can describe a file of many gigabytes, so growth is bounded: see
 //! [`MAX_GROWTH`].
@@ -10,23 +10,25 @@
 /// The maximum size of a table in bytes.
 pub(super) const MAX_TABLE_BYTES: usize = 16 << 20;
 
-/// A file larger than this is refused if it exceeds `MAX_GROWTH` times its data, about the maximum
-/// that deflate could save. Otherwise a block of the archive could claim gigabytes of memory. The
-/// holes of all files together have the same bound, relative to the archive.
+/// A file that is larger than this is refused if it exceeds [`MAX_GROWTH`] times its data.
+/// Otherwise a block of the archive could claim gigabytes of memory. The holes of all files
+/// together have the same bounds, relative to the size of the archive.
 pub(super) const UNBOUNDED_BYTES: u64 = 16 << 20;
+/// The maximum size of a large sparse file divided by the size of its data. Deflate compresses by
+/// about this factor at most.
 pub(super) const MAX_GROWTH: u64 = 1_024;
 
 /// The size and the table of holes of a sparse file.
 #[derive(Debug)]
 pub(super) struct HoleTable {
     size: u64,
-    /// The offset and the length of each chunk, alternating.
+    /// The offset and the length of each segment, alternating.
     pub numbers: Vec<u64>,
-    /// Whether the numbers precede the data.
+    /// Whether the numbers are stored before the data, from where they must still be read.
     pub is_in_data: bool,
 }
 
-/// The data of a sparse file, and its size. Everything else is zeros.
+/// The segments of a sparse file that have data, and its size. All other bytes are zero.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SparseMap {
     pub size: u64,
@@ -41,7 +43,7 @@ pub(super) struct Segment {
 }
 
 impl HoleTable {
-    /// Parses the table of the old format: fields of 12 bytes.
+    /// Parses the table of the old format, which consists of 12-byte fields.
     pub(super) fn from_gnu(size: &[u8], table: &[u8]) -> Result<Self, String> {
         const FIELD: usize = 12;
         let fields = table.as_chunks::<{ 2 * FIELD }>().0.iter().filter(|pair| pair.iter().any(|byte| *byte != 0));
@@ -85,7 +87,7 @@ impl SparseMap {
         }
         let (mut segments, mut end, mut data) = (Vec::new(), 0_u64, 0_u64);
         for &[offset, length] in pairs {
-            // the data of a chunk begins at a block
+            // the data of a segment begins at a block
             let is_aligned = length == 0 || data.is_multiple_of(BLOCK_BYTES);
             let next = offset.checked_add(length).filter(|next| *next <= table.size);
             let (Some(next), Some(sum)) = (next, data.checked_add(length)) else { return Err(malformed()) };
@@ -96,7 +98,7 @@ impl SparseMap {
             segments.push(Segment { offset, length });
         }
         if data != stored {
-            return Err(format!("its table of holes has {data} bytes of data, but {stored} are stored"));
+            return Err(format!("its table of holes lists {data} bytes of data, but {stored} bytes are stored"));
         }
         let size = table.size;
         if size > UNBOUNDED_BYTES && size / MAX_GROWTH > stored {
@@ -112,13 +114,13 @@ fn malformed() -> String {
     "its table of holes is malformed".to_owned()
 }
 
-/// Parses the decimal number of a record.
+/// Parses the decimal number in a record.
 pub(super) fn decimal(text: &[u8]) -> Option<u64> {
     str::from_utf8(text).ok()?.parse().ok()
 }
 
-/// Parses the number in a field of a header: octal digits, or a mark and 64 bits. Returns `None` if
-/// it is malformed, negative or too large.
+/// Parses the number in a field of a header: octal digits, or a marker and a 64-bit binary number.
+/// Returns `None` if it is malformed, negative or too large.
 pub(super) fn number(field: &[u8]) -> Option<u64> {
     if let Some((first @ 0x80.., rest)) = field.split_first() {
         let (high_bytes, bits) = rest.split_last_chunk::<8>().or(match rest {

@@ -111,10 +111,10 @@ fn samples_that_an_archive_cannot_distinguish_are_refused() {
     let keyed = [key(), text("t"), text("u")];
     for (samples, text) in [
         (&[&[a(), x(), x()][..], &[b(), Value::NULL, Value::NULL]][..], "sample 1: all its values are null"),
-        (&[&[a(), x(), x()], &[a(), x(), x()]], "sample 1: it has the key of the sample before"),
+        (&[&[a(), x(), x()], &[a(), x(), x()]], "sample 1: it has the same key as the previous sample"),
         (
             &[&[a(), x(), Value::NULL], &[b(), x(), x()], &[a(), Value::NULL, x()]],
-            "sample 2: it has the key of sample 0",
+            "sample 2: it has the same key as sample 0",
         ),
         (&[&[Value::NULL, x(), x()]], "sample 0: its key (__key__) is null"),
         (&[&[Value::text("a.b"), x(), x()]], "sample 0: no file can have the key \"a.b\""),
@@ -131,10 +131,10 @@ fn samples_that_an_archive_cannot_distinguish_are_refused() {
     }
     let samples: &[&[Value<'_>]] = &[&[a(), x(), Value::NULL], &[b(), x(), Value::NULL]];
     let error = archive(&keyed, samples).err().unwrap().to_string();
-    assert!(error.contains("column \"u\": all its samples are null"), "{error}");
+    assert!(error.contains("column \"u\": all samples are null"), "{error}");
     for columns in [&[key()][..], &[]] {
         let error = archive(columns, &[]).err().unwrap().to_string();
-        assert!(error.contains("no column to export besides the keys"), "{error}");
+        assert!(error.contains("no column to export except the keys"), "{error}");
     }
     assert!(archive(&keyed, &[]).is_ok());
     let large = [ColumnSchema::tensor("n", DType::U64, Shape::scalar())];

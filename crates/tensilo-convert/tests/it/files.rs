@@ -113,7 +113,7 @@ fn a_file_of_tokens_that_is_missing_or_short_is_named() {
     let missing = convert(std::slice::from_ref(&index), FormatOptions::new()).err().unwrap();
     assert!(missing.to_string().contains("a.bin"), "{missing}");
     folder.file("a.bin", &fs::read(data("megatron/text.bin")).unwrap()[..20]);
-    check_refused(&index, "sequence 4 has 4 bytes at 18");
+    check_refused(&index, "sequence 4 has 4 bytes at offset 18");
 }
 
 #[test]

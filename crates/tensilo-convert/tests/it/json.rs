@@ -37,9 +37,9 @@ fn integers_that_no_float_equals_are_refused() {
         ),
         (
             "{\"a\": 9007199254740993}\n{\"a\": 0.5}\n",
-            "line 2: a: a float is among integers, but no f64 equals the earlier 9007199254740993",
+            "line 2: a: found a float, but no f64 equals the earlier integer 9007199254740993",
         ),
-        ("{\"a\": 0.5}\n{\"a\": 9007199254740993}\n", "line 2: a: the integer 9007199254740993 is among floats"),
+        ("{\"a\": 0.5}\n{\"a\": 9007199254740993}\n", "line 2: a: found the integer 9007199254740993 among floats"),
         ("{\"a\": -1}\n{\"a\": 18446744073709551615}\n", "line 2: a: integers from -1 to 18446744073709551615"),
         ("{\"a\": 1e400}\n", "line 1: a: the number 1e400 is beyond the range of f64"),
     ] {
@@ -98,7 +98,7 @@ fn text_that_is_no_json_is_named_with_its_line() {
             "{\"a\": 1}\n{\"a\": 2\n{\"a\": 3}\n",
             "line 3: invalid JSON: expected ',' or '}' in an object, found '{'",
         ),
-        ("a.jsonl", "{\"a\": \"x\n{\"a\": \"y\"}\n", "line 1: invalid JSON: a string does not end on its line"),
+        ("a.jsonl", "{\"a\": \"x\n{\"a\": \"y\"}\n", "line 1: invalid JSON: a string is not closed on its line"),
         ("a.jsonl", "{\"a\": 1},\n{\"a\": 2}\n", "line 1: invalid JSON: expected a value, found ','"),
         ("a.jsonl", "{\"a\": nan}\n", "line 1: invalid JSON: nan is neither a number nor true, false, null or NaN"),
         ("a.jsonl", "{\"t\": \"\\ud83d half\"}\n", "line 1: t: \\ud83d is one half of a surrogate pair"),
@@ -154,7 +154,7 @@ fn a_member_that_cannot_be_stored_can_be_left_out() {
     for (first, second, finding) in [
         ("1", "\"x\"", "line 2: b: found a string, but earlier values are integers"),
         ("[{\"c\": 1}]", "[{\"c\": [1]}]", "line 2: b[].c: found an array, but earlier values are integers"),
-        ("0.5", "9007199254740993", "line 2: b: the integer 9007199254740993 is among floats"),
+        ("0.5", "9007199254740993", "line 2: b: found the integer 9007199254740993 among floats"),
         ("{\"c\": \"\\ud83d\\\"\"}", "null", "line 1: b.c: \\ud83d is one half of a surrogate pair"),
         ("\"\\ude00\"", "1", "line 1: b: \\ude00 is one half of a surrogate pair"),
         ("[1e400]", "[1]", "line 1: b[]: the number 1e400 is beyond the range of f64"),

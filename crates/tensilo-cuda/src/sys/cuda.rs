@@ -1,8 +1,8 @@
 //! The driver of a GPU, called through `libcuda`, which is loaded when the first GPU is opened.
 //!
-//! A context is current in one thread at a time, so each operation first makes the context of its
-//! GPU current, and restores the previous one afterwards. It is the primary context, which other
-//! libraries of the process use as well.
+//! Each thread has its own current context. So each operation first makes the context of its GPU
+//! current, and restores the previous context afterwards. The context is the primary context of the
+//! GPU, which other libraries in the process also use.
 
 use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
 use super::gpu::Gpu;
@@ -14,7 +14,8 @@ use std::ptr::{NonNull, from_mut};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Machine code by compute capability, and PTX for later capabilities. `build.py` generates them.
+/// The machine code for each compute capability. Later capabilities use [`PTX`]. `build.py`
+/// generates both.
 const KERNELS: [(i32, &[u8]); 6] = [
     (80, include_bytes!("../../kernels/compiled/sm_80.cubin.zst")),
     (86, include_bytes!("../../kernels/compiled/sm_86.cubin.zst")),
@@ -24,22 +25,23 @@ const KERNELS: [(i32, &[u8]); 6] = [
     (120, include_bytes!("../../kernels/compiled/sm_120.cubin.zst")),
 ];
 const PTX: &[u8] = include_bytes!("../../kernels/compiled/compute_80.ptx.zst");
-/// Larger than any of them when decompressed.
+/// An upper bound on the size of decompressed kernels, in bytes.
 const MAX_KERNEL_BYTES: usize = 16 << 20;
 
-/// Warps of a thread block: `WARPS` of `kernels/decode.cu`.
+/// The number of warps in a thread block. Must match `WARPS` in `kernels/decode.cu`.
 const WARPS: u32 = 4;
 const LANES: u32 = 32;
-/// Approximate shared memory of a thread block in addition to the stages of its warps.
+/// The approximate size in bytes of the shared memory of a thread block, in addition to the stages
+/// of its warps.
 const TABLE_BYTES: u32 = 7 << 10;
-/// Blocks that need more than this are decoded in device memory, so that several thread blocks fit
-/// in a multiprocessor.
+/// Blocks that need more bytes than this are decoded in device memory, so that several thread
+/// blocks fit in a multiprocessor.
 const MAX_SHARED_STAGE: u32 = 22 << 10;
 // the limit of a thread block on GPUs of compute capability 8.6, 8.9 and 12.0 is 99 KiB
 const _: () = assert!(WARPS * MAX_SHARED_STAGE + TABLE_BYTES <= 99 << 10);
-/// Thread blocks per multiprocessor, limited by the registers of the kernel.
+/// The maximum number of thread blocks per multiprocessor, which the registers of the kernel limit.
 const MAX_RESIDENT: u32 = 4;
-/// The maximum memory for blocks that do not fit in shared memory.
+/// The maximum size in bytes of the memory for blocks that do not fit in shared memory.
 const MAX_SCRATCH_BYTES: usize = 256 << 20;
 
 #[derive(Debug)]
@@ -51,7 +53,7 @@ struct CudaDriver {
     decode: sys::CUfunction,
     gather: sys::CUfunction,
     multiprocessors: u32,
-    /// Shared memory per multiprocessor.
+    /// The size of the shared memory of a multiprocessor in bytes.
     shared_bytes: u32,
 }
 
@@ -66,11 +68,12 @@ fn failed(operation: &'static str) -> impl Fn(DriverError) -> CudaError {
 }
 
 impl Gpu {
-    /// Opens a GPU by its number, from 0.
+    /// Opens a GPU by its number, counted from 0.
     ///
-    /// Cost: loads the driver and the kernels, a few hundred milliseconds if the process has not
-    /// used the GPU yet. Fails if there is no driver or no such GPU, or if the kernels cannot be
-    /// loaded: they need driver release 580 or later, and compute capability 8.0 or later.
+    /// Cost: loads the driver and the kernels, which takes a few hundred milliseconds if the
+    /// process has not used the GPU yet. Fails if there is no driver or no such GPU, or if the
+    /// kernels cannot be loaded: they need driver release 580 or later, and compute capability 8.0
+    /// or later.
     ///
     /// With the feature `emulator`, if the environment variable `TENSILO_EMULATED_GPU` is set, the
     /// GPU is emulated, so that programs can be tested without one.
@@ -142,7 +145,7 @@ impl CudaDriver {
         }
     }
 
-    /// Makes the context current until the guard is dropped.
+    /// Makes the context current until the returned guard is dropped.
     fn enter(&self, operation: &'static str) -> Result<ContextGuard> {
         let before = result::ctx::get_current().map_err(failed(operation))?;
         // SAFETY: the context is retained as long as this value lives.
@@ -150,8 +153,8 @@ impl CudaDriver {
         Ok(ContextGuard { before: before.unwrap_or(std::ptr::null_mut()) })
     }
 
-    /// Returns the shared memory of a warp, and the number of concurrent thread blocks, for a
-    /// launch with this stage.
+    /// Returns the size of a warp's shared memory in bytes and the number of concurrent thread
+    /// blocks, for a launch whose warps need `stage_bytes` bytes.
     fn launch_config(&self, stage_bytes: u32) -> (u32, u32) {
         let shared = stage_bytes.min(MAX_SHARED_STAGE).next_multiple_of(16);
         let resident = (self.shared_bytes / (WARPS * shared + TABLE_BYTES)).clamp(1, MAX_RESIDENT);
@@ -163,13 +166,13 @@ impl CudaDriver {
         (shared, blocks.min(u32::try_from(max_blocks).unwrap_or(1).max(1)))
     }
 
-    /// Returns the number of thread blocks for `count` tasks, each of one warp.
+    /// Returns the number of thread blocks for `count` tasks that take one warp each.
     fn grid(&self, count: u32, stage_bytes: u32) -> u32 {
         count.div_ceil(WARPS).min(self.launch_config(stage_bytes).1)
     }
 }
 
-/// Launches a kernel of warps that have `shared` bytes each.
+/// Launches a kernel whose warps have `shared` bytes of shared memory each.
 ///
 /// # Safety
 ///
@@ -188,7 +191,7 @@ unsafe fn launch_warps(
 /// Returns the kernels for a GPU, decompressed and followed by a zero.
 fn kernel_image(major: i32, minor: i32) -> Result<Vec<u8>> {
     let capability = 10 * major + minor;
-    // machine code also runs on later minor versions of its major version
+    // machine code also runs on GPUs with a later minor version of the same major version
     let of_major = KERNELS.iter().filter(|(code, _)| code / 10 == major && *code <= capability);
     let compressed = of_major.max_by_key(|(code, _)| *code).map_or(PTX, |(_, bytes)| bytes);
     let expanded = zstd::bulk::decompress(compressed, MAX_KERNEL_BYTES);
@@ -198,7 +201,7 @@ fn kernel_image(major: i32, minor: i32) -> Result<Vec<u8>> {
     Ok(image)
 }
 
-/// A context that is current. Dropping this restores the previous one, because the caller chooses
+/// Keeps a context current. Dropping this restores the previous context, because the caller chooses
 /// which GPU its thread uses.
 struct ContextGuard {
     before: sys::CUcontext,

@@ -2,7 +2,7 @@
 //!
 //! It is a trait, so that launches can be tested without a GPU. [`cuda`](super::cuda) implements it
 //! with the driver of a GPU. `emulated.rs` implements it for tests: its operations are delayed
-//! until a caller waits for them, so that a missing wait becomes visible.
+//! until a caller waits for them, which makes a missing wait visible.
 
 use crate::error::Result;
 use bytemuck::{Pod, Zeroable};
@@ -20,7 +20,7 @@ pub(crate) struct StreamId(pub u64);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EventId(pub u64);
 
-/// A launch of the kernel. All addresses are on the device.
+/// A launch of the kernel that decodes blocks. All addresses are on the device.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Launch {
     pub blocks: Address,
@@ -30,7 +30,7 @@ pub(crate) struct Launch {
     pub stage_bytes: u32,
     /// Memory for blocks that do not fit in shared memory, see [`Driver::scratch_bytes`].
     pub scratch: Address,
-    /// Where the kernel writes its report.
+    /// The address to which the kernel writes its report.
     pub report: Address,
 }
 
@@ -41,10 +41,10 @@ pub(crate) struct Launch {
 pub(crate) struct Samples {
     pub blocks: Address,
     pub block_count: u64,
-    /// Two numbers of 4 bytes per sample: its block, and its first element in the block.
+    /// Two 4-byte numbers for each sample: its block, and its first element in the block.
     pub places: Address,
-    /// The number of elements of each sample, in 4 bytes. The address is 0 if all samples have
-    /// `elements`.
+    /// The number of elements of each sample, in 4 bytes. The address is 0 if every sample has
+    /// `elements` elements.
     pub lengths: Address,
     pub sample_count: u64,
     pub elements: u32,
@@ -58,12 +58,12 @@ pub(crate) struct Samples {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Gather {
     pub samples: Samples,
-    /// Indices of samples, of 8 bytes each.
+    /// The indices of the samples, in 8 bytes each.
     pub indices: Address,
     pub count: u32,
     pub rows: Address,
     pub row_bytes: u64,
-    /// See [`Launch`], also for the fields below.
+    /// See [`Launch`] for this field and the fields below.
     pub stage_bytes: u32,
     pub scratch: Address,
     pub report: Address,
@@ -74,7 +74,7 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     /// Returns the name of the GPU.
     fn name(&self) -> &str;
 
-    /// Returns whether the GPU is emulated: device memory is then host memory.
+    /// Returns whether the GPU is emulated. If so, device memory is host memory.
     fn is_emulated(&self) -> bool;
 
     /// Allocates device memory, at a multiple of 16.
@@ -87,8 +87,8 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
 
     fn new_event(&self) -> Result<EventId>;
 
-    /// Returns the number of scratch bytes that a launch with this stage needs: 0 if shared memory
-    /// is enough.
+    /// Returns the number of scratch bytes that a launch needs if its warps need `stage_bytes`
+    /// bytes each. Returns 0 if shared memory is enough.
     fn scratch_bytes(&self, stage_bytes: u32) -> usize;
 
     /// Frees device memory.

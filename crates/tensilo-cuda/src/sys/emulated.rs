@@ -1,9 +1,8 @@
-//! A driver without a GPU, for tests: device memory is host memory, and the kernel is the emulated
-//! one.
+//! A driver without a GPU, for tests: device memory is host memory, and the kernels are emulated.
 //!
 //! Operations stay in the queue of their stream until a caller waits for an event. Then that stream
-//! runs up to the event, with the streams whose events it waits for, and no other stream runs. A
-//! launch that does not wait for its list therefore decodes old bytes.
+//! runs up to the event, and so do the streams whose events it waits for, but no other stream runs.
+//! So a launch that does not wait for its list decodes old bytes.
 
 use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
 use super::emulator::{LaneOrder, decode_at, gather_at};
@@ -28,10 +27,11 @@ struct State {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Event {
-    /// How often it was recorded, and how often a stream has reached it.
+    /// How often the event was recorded.
     recorded: u64,
+    /// How often a stream has reached it.
     reached: u64,
-    /// The stream of the last record.
+    /// The stream on which it was last recorded.
     on: u64,
     /// When a stream last reached it.
     at: Option<Instant>,
@@ -47,7 +47,7 @@ enum Operation {
     Decode(Launch),
     Gather(Gather),
     Record(u64),
-    /// Waits until the event (first number) has been reached a number of times (second number).
+    /// Waits until the event (the first number) has been reached this often (the second number).
     Wait(u64, u64),
 }
 
@@ -86,7 +86,7 @@ fn pointer(address: u64) -> *mut u8 {
 }
 
 impl State {
-    /// Runs operations until an event is reached `count` times.
+    /// Runs operations until an event has been reached `count` times.
     fn reach(&mut self, event: u64, count: u64) {
         while let Some(Event { on, .. }) = self.events.get(&event).filter(|event| event.reached < count) {
             let Some(operation) = self.streams.get_mut(on).and_then(VecDeque::pop_front) else { return };

@@ -1,8 +1,7 @@
-//! The kernels on the CPU.
+//! Runs the kernels on the CPU.
 //!
 //! `kernels/emulate.cpp` compiles the source of the kernels for the CPU: a step of a warp is a loop
-//! over 32 lanes. No result may depend on the order of the lanes, so the order is a parameter of
-//! tests.
+//! over 32 lanes. No result may depend on the order of the lanes, so tests vary the order.
 
 use super::driver::{Gather, Samples};
 use crate::block_list::{Block, BlockList, Copy, Refusal};

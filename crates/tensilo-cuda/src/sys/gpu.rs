@@ -1,11 +1,11 @@
 //! A GPU that decodes lists, and its memory, streams and events, which are freed when they are
 //! dropped.
 //!
-//! A launch is three operations: the list is copied to the device, the kernel decodes it, and the
-//! report is copied back. Copies have a separate stream, so the list of the next batch arrives
-//! while the kernel decodes this one. The stream of the kernel waits for the list, and for the
-//! operations of the caller's stream on the memory of the batch. Then the caller's stream waits for
-//! the kernel. No host thread waits before [`PendingLaunch::finish`].
+//! A launch consists of three operations: the list is copied to the device, the kernel decodes it,
+//! and the report is copied back. Copies have a separate stream, so the list of the next batch
+//! arrives while the kernel decodes this batch. The stream of the kernel waits for the list, and
+//! for the operations of the caller's stream on the memory of the batch. Then the caller's stream
+//! waits for the kernel. No host thread waits before [`PendingLaunch::finish`].
 //!
 //! Invariant: memory is neither freed nor changed while an operation uses it. A [`PendingLaunch`]
 //! owns its list and its [`Slot`], returns them only after it has waited, and waits when it is
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tensilo::source::ReadMemory;
 
-/// A GPU. Clones share it.
+/// A GPU. Clones share the GPU.
 #[derive(Clone, Debug)]
 pub struct Gpu(pub(super) Arc<GpuState>);
 
@@ -29,7 +29,7 @@ pub(super) struct GpuState {
     pub driver: Arc<dyn Driver>,
     pub copies: Stream,
     pub kernels: Stream,
-    /// Memory and events, reused by launches.
+    /// Memory and events that launches reuse.
     slots: Mutex<Vec<Slot>>,
     /// Lists without blocks, for the reports of gathers.
     reports: Mutex<Vec<BlockList>>,
@@ -49,7 +49,7 @@ impl DeviceMemory {
         Self { driver: driver.clone(), address: 0, bytes: 0 }
     }
 
-    /// Allocates `bytes` bytes, at least one.
+    /// Allocates `bytes` bytes, but at least one.
     fn new(driver: &Arc<dyn Driver>, bytes: usize) -> Result<Self> {
         let bytes = bytes.max(1);
         Ok(Self { driver: driver.clone(), address: driver.allocate(bytes)?, bytes })
@@ -172,7 +172,7 @@ impl Event {
         unsafe { self.driver.record(self.id, on) }
     }
 
-    /// Makes a stream wait. The stream must exist.
+    /// Makes a stream wait for this event. The stream must exist.
     fn make_wait(&self, stream: StreamId) -> Result<()> {
         // SAFETY: both exist.
         unsafe { self.driver.wait(self.id, stream) }
@@ -183,7 +183,7 @@ impl Event {
         unsafe { self.driver.synchronize(self.id) }
     }
 
-    /// Returns the time from this event to another. Streams have reached both.
+    /// Returns the time from this event to another. Streams must have reached both.
     fn elapsed(&self, to: &Self) -> Result<Duration> {
         // SAFETY: both exist.
         unsafe { self.driver.elapsed(self.id, to.id) }
@@ -197,21 +197,21 @@ impl Drop for Event {
     }
 }
 
-/// Memory and events of a launch.
+/// The memory and the events of a launch.
 #[derive(Debug)]
 struct Slot {
     /// The list, on the device.
     list: DeviceMemory,
     scratch: DeviceMemory,
-    /// The copy of the list starts.
+    /// Reached when the copy of the list starts.
     begun: Event,
-    /// The list has arrived.
+    /// Reached when the list has arrived on the device.
     copied: Event,
-    /// The memory of the batch may be written to.
+    /// Reached when the memory of the batch can be written to.
     free: Event,
-    /// The kernel starts.
+    /// Reached when the kernel starts.
     ready: Event,
-    /// All is done.
+    /// Reached when the kernel has finished and its report has been copied back.
     done: Event,
 }
 
@@ -229,7 +229,7 @@ impl Slot {
     }
 }
 
-/// Memory of a GPU, for callers without an allocator of their own.
+/// Memory of a GPU, for callers that do not have an allocator of their own.
 #[derive(Debug)]
 pub struct DeviceBuffer {
     gpu: Gpu,
@@ -238,27 +238,27 @@ pub struct DeviceBuffer {
 }
 
 impl DeviceBuffer {
-    /// Returns its address, which is a multiple of 256.
+    /// Returns the address of the memory, which is a multiple of 256.
     pub fn address(&self) -> u64 {
         self.memory.address
     }
 
-    /// Returns its length.
+    /// Returns the size of the memory in bytes.
     pub fn byte_count(&self) -> usize {
         self.bytes
     }
 
-    /// Returns it as the memory of a batch, for the default stream.
+    /// Returns this memory as the memory of a batch that is used on the default stream.
     pub fn as_batch(&self) -> BatchMemory {
         BatchMemory { address: self.memory.address, bytes: self.bytes, stream: 0 }
     }
 
     /// Copies the memory to the host, and waits. Launches that write to it must be finished.
     ///
-    /// Fails if `out` is longer, or if the driver fails.
+    /// Fails if `out` is longer than the memory, or if the driver fails.
     pub fn read(&self, out: &mut [u8]) -> Result<()> {
         if out.len() > self.bytes {
-            let message = format!("cannot read {} bytes from a buffer of {}", out.len(), self.bytes);
+            let message = format!("cannot read {} bytes from a buffer of {} bytes", out.len(), self.bytes);
             return Err(tensilo::Error::bad_argument(message).into());
         }
         let GpuState { driver, copies, .. } = &*self.gpu.0;
@@ -279,7 +279,7 @@ impl DeviceBuffer {
 
 impl Gpu {
     /// Allocates uninitialized memory of the GPU. Cost: up to a few hundred microseconds. Freeing
-    /// it waits for the GPU, so reuse it.
+    /// the memory waits for the GPU, so reuse it.
     pub fn new_buffer(&self, bytes: usize) -> Result<DeviceBuffer> {
         let memory = DeviceMemory::new(&self.0.driver, bytes)?;
         Ok(DeviceBuffer { gpu: self.clone(), memory, bytes })
@@ -290,8 +290,8 @@ impl Gpu {
         self.0.driver.synchronize_all()
     }
 
-    /// Returns the stream on which lists are decoded, as a `CUstream`. A caller that allocates the
-    /// memory of batches for this stream need not wait for other streams, see
+    /// Returns the stream on which lists are decoded, as a `CUstream`. If a caller allocates the
+    /// memory of batches for this stream, it does not have to wait for other streams; see
     /// [`BatchMemory::stream`]. To use a batch on another stream, wait for
     /// [`PendingLaunch::finish`] first.
     pub fn stream(&self) -> u64 {
@@ -308,11 +308,11 @@ impl Gpu {
 /// The memory of a batch on a GPU.
 #[derive(Clone, Copy, Debug)]
 pub struct BatchMemory {
-    /// Its address, a multiple of the element size of each column.
+    /// The address of the memory, which is a multiple of the element size of each column.
     pub address: u64,
-    /// Its length.
+    /// The size of the memory in bytes.
     pub bytes: usize,
-    /// The stream on which the caller uses it, as a `CUstream`. 0 is the default stream.
+    /// The stream on which the caller uses the memory, as a `CUstream`. 0 is the default stream.
     pub stream: u64,
 }
 
@@ -359,7 +359,7 @@ impl StagingBuffer {
         })
     }
 
-    /// Copies bytes to pinned memory, and returns its address.
+    /// Copies bytes to the pinned memory, and returns the address of the memory.
     fn copy(&mut self, bytes: &[u8]) -> Result<NonNull<u8>> {
         self.memory.reserve(0, bytes.len())?;
         if let Some(to) = self.memory.bytes_mut().get_mut(..bytes.len()) {
@@ -370,7 +370,7 @@ impl StagingBuffer {
 }
 
 impl Gpu {
-    /// Returns an emulated GPU, see `Emulator`. Its operations run when a caller waits for them.
+    /// Returns an emulated GPU; see `Emulator`. Its operations run when a caller waits for them.
     #[cfg(feature = "emulator")]
     pub fn emulated() -> Self {
         let driver: Arc<dyn Driver> = Arc::new(super::emulated::EmulatedDriver::default());
@@ -388,18 +388,18 @@ impl Gpu {
         self.0.driver.name()
     }
 
-    /// Returns whether the GPU is emulated: its memory is then host memory.
+    /// Returns whether the GPU is emulated. If so, its memory is host memory.
     pub fn is_emulated(&self) -> bool {
         self.0.driver.is_emulated()
     }
 
-    /// Returns pinned memory, which the GPU copies from directly, for
-    /// [`tensilo::stages::FetchedBytes::set_memory`]. It begins at a page.
+    /// Returns pinned memory, from which the GPU copies directly, for
+    /// [`tensilo::stages::FetchedBytes::set_memory`]. The memory begins at a page boundary.
     pub fn new_memory(&self) -> Box<dyn ReadMemory> {
         Box::new(PinnedMemory::none(&self.0.driver))
     }
 
-    /// Returns an empty list in pinned memory, which the GPU copies from directly. Cost: pinned
+    /// Returns an empty list in pinned memory, from which the GPU copies directly. Cost: pinned
     /// memory is slow to allocate, so reuse the list that [`PendingLaunch::finish`] returns.
     pub fn new_list(&self) -> BlockList {
         BlockList::in_memory(Box::new(PinnedMemory::none(&self.0.driver)))
@@ -408,8 +408,8 @@ impl Gpu {
     /// Decodes a list to the memory of a batch, after the operations that are now in the caller's
     /// stream. Returns once everything is enqueued; later operations on that stream see the batch.
     ///
-    /// Fails if the memory is too short, or if the driver fails. Lists of [`BlockList::new`] are
-    /// slower, because the driver first copies them to pinned memory.
+    /// Fails if the memory is too short, or if the driver fails. A list that [`BlockList::new`]
+    /// returned is slower, because the driver first copies it to pinned memory.
     ///
     /// # Safety
     ///
@@ -477,7 +477,7 @@ impl Gpu {
 }
 
 impl GpuState {
-    /// Takes a slot that a launch has returned, or makes one.
+    /// Takes a slot that a launch has returned, or makes a new one.
     fn take_slot(&self) -> Result<Slot> {
         let unused = self.slots.lock().ok().and_then(|mut slots| slots.pop());
         unused.map_or_else(|| Slot::new(&self.driver), Ok)
@@ -541,15 +541,15 @@ pub struct LaunchReport {
     /// The first block that breaks a rule. If there is one, the content of the batch is
     /// unspecified.
     pub refusal: Option<Refusal>,
-    /// The time for copying the list to the GPU.
+    /// The time that the copy of the list to the GPU took.
     pub copying: Duration,
-    /// The run time of the kernel.
+    /// The time that the kernel and the copy of its report took.
     pub decoding: Duration,
 }
 
 /// A list that is being decoded. Dropping this waits for it.
 #[derive(Debug)]
-#[must_use = "a refused block is reported by `finish`"]
+#[must_use = "`finish` reports whether a block was refused"]
 pub struct PendingLaunch {
     gpu: Gpu,
     slot: Option<Slot>,
@@ -559,12 +559,12 @@ pub struct PendingLaunch {
 }
 
 impl PendingLaunch {
-    /// Leaks the memory that operations may still use.
+    /// Leaks the memory, because operations may still use it.
     fn leak(mut self) {
         mem::forget((self.slot.take(), self.list.take(), self.read.take()));
     }
 
-    /// Like [`PendingLaunch::finish`], but returns the list to the GPU.
+    /// Like [`PendingLaunch::finish`], but gives the list back to the [`Gpu`] for reuse.
     pub(super) fn finish_gather(self) -> Result<(Option<Refusal>, Duration)> {
         let gpu = self.gpu.clone();
         let LaunchReport { list, refusal, decoding, .. } = self.finish()?;
@@ -587,7 +587,7 @@ impl PendingLaunch {
         Ok(LaunchReport { list, refusal, copying, decoding })
     }
 
-    /// Waits, and returns the slot to the GPU.
+    /// Waits for the launch, and gives its slot back to the [`Gpu`] for reuse.
     fn wait(&mut self) -> Result<()> {
         let Some(slot) = &self.slot else { return Ok(()) };
         slot.done.wait()?;

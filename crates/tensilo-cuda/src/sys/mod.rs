@@ -1,4 +1,4 @@
-//! The only unsafe code of the crate: calls of the driver and of the kernels.
+//! The only unsafe code in the crate: calls to the CUDA driver, and kernel launches.
 
 mod cuda;
 mod driver;

@@ -1,10 +1,11 @@
-//! Samples that stay in the memory of a GPU in their stored form, and are gathered there by index.
+//! Samples that stay on a GPU in stored form and are gathered there by index.
 //!
-//! Data whose stored form fits in the memory of a GPU needs neither a loader nor a link: each
-//! sample is decoded where it is used. Stored bytes and tables are checked and uploaded once, with
-//! an array that has the block and the first element of each sample. To gather a sample, a warp
-//! decodes its block and writes only the elements of the sample. A batch is thus one launch, in any
-//! order of samples, and the host need not know which samples they are.
+//! If the stored form of the data fits in GPU memory, training needs neither a loader nor transfers
+//! from the host: each sample is decoded where it is used. The stored bytes and their tables are
+//! checked and uploaded once, with an array that gives the block and the first element of each
+//! sample. To gather a sample, a warp decodes its block and writes only the elements of the sample.
+//! A batch is thus a single launch, whatever the order of its samples, and the host need not know
+//! which samples it contains.
 
 use super::driver::{Gather, Samples};
 use super::gpu::{BatchMemory, DeviceMemory, Gpu, PendingLaunch, StagingBuffer};
@@ -16,13 +17,14 @@ use std::time::Duration;
 use tensilo::stages::{BlockSamples, Decoder, FetchedBytes, ReadPlan};
 use tensilo::{Column, ColumnBuffer, DType, Error};
 
-/// A column in the memory of a GPU, in its stored form.
+/// A column that stays in GPU memory in stored form.
 pub struct Resident {
     gpu: Gpu,
     samples: Samples,
     stage_bytes: u32,
     row_bytes: usize,
-    /// Stored bytes and tables, blocks, positions and lengths of samples.
+    /// The uploaded arrays: stored bytes and tables, block records, and the place and length of
+    /// each sample.
     memory: Arc<Vec<DeviceMemory>>,
 }
 
@@ -39,11 +41,11 @@ const FIRST_UPLOAD_SAMPLES: usize = 64;
 const MAX_UPLOAD_SAMPLES: usize = 1 << 14;
 
 impl Resident {
-    /// Reads, checks and uploads all samples of a column of numbers. [`ResidentBuilder`] does this
-    /// for the samples of many files.
+    /// Reads, checks and uploads all samples of a numeric column. [`ResidentBuilder`] does this for
+    /// the samples of many files.
     ///
-    /// Fails if the column holds strings or bytes, if a sample is damaged, or if the memory of the
-    /// GPU is too small. Cost: reads the column once, and allocates pinned memory for one upload.
+    /// Fails if the column holds strings or bytes, if a sample is damaged, or if GPU memory is too
+    /// small. Cost: reads the column once, and allocates pinned memory for one upload.
     pub fn new(gpu: &Gpu, column: &Column, conversion: Conversion) -> Result<Self> {
         let mut builder = ResidentBuilder::new(gpu, column.schema().dtype, conversion)?;
         let (mut plan, mut bytes, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
@@ -67,31 +69,32 @@ impl Resident {
         self.samples.sample_count
     }
 
-    /// Returns the size in bytes of the longest sample when delivered, which is the minimum length
-    /// of a row.
+    /// Returns the size in bytes of the longest delivered sample. A row must be at least this long.
     pub fn row_bytes(&self) -> usize {
         self.row_bytes
     }
 
-    /// Returns the size in bytes of the GPU memory that the column takes.
+    /// Returns how many bytes of GPU memory the column takes.
     pub fn byte_count(&self) -> usize {
         self.memory.iter().map(|memory| memory.bytes).sum()
     }
 
-    /// Decodes samples to rows of `row_bytes` each, after the operations that are now in the
-    /// caller's stream. The indices of the samples are on the GPU: `count` integers of 8 bytes at
-    /// address `indices`. Returns once the gather is enqueued; later operations on the stream of
-    /// the rows see its result. Bytes of a row after a shorter sample are not written.
+    /// Decodes samples into rows of `row_bytes` bytes. The indices of the samples are on the GPU:
+    /// `count` 8-byte integers at address `indices`. The gather runs after all operations that are
+    /// already enqueued on the stream of the rows. This function returns as soon as the gather is
+    /// enqueued, and later operations on that stream see its result. If a sample is shorter than
+    /// its row, the remaining bytes of the row are not written.
     ///
-    /// Fails if the memory of the rows is too short, or if the driver fails.
+    /// Fails if the memory for the rows is too small, or if the driver fails.
     /// [`PendingGather::finish`] reports an index that is out of range.
     ///
     /// # Safety
     ///
-    /// The rows and the indices are on the GPU of this column, at multiples of the element size and
-    /// of 8, respectively. They stay allocated until [`PendingGather::finish`] has returned, or
-    /// [`PendingGather`] was dropped, or later operations of the stream have run. Until then, no
-    /// other stream uses the rows, and nothing writes to the indices. The stream exists.
+    /// The rows and the indices are on the GPU of this column. The address of the rows is a
+    /// multiple of the element size, and the address of the indices is a multiple of 8. Both stay
+    /// allocated until [`PendingGather::finish`] has returned, the [`PendingGather`] has been
+    /// dropped, or a later operation on the stream has run. Until then, no other stream uses the
+    /// rows, and nothing writes to the indices. The stream exists.
     pub unsafe fn gather(
         &self,
         indices: u64,
@@ -114,43 +117,44 @@ impl Resident {
             scratch: 0, // set from the slot, like `report`
             report: 0,
         };
-        // SAFETY: the launch holds the memory of the samples, and a kernel reads nothing beyond its
-        // arrays. The caller guarantees the rest.
+        // SAFETY: the launch keeps the memory of the samples alive, and the kernel reads nothing
+        // outside its arrays. The caller guarantees everything else.
         let launched = unsafe { self.gpu.gather(gather, self.memory.clone(), rows.stream) }?;
         Ok(PendingGather(launched))
     }
 }
 
-/// Samples that are being gathered. Dropping this waits for them.
+/// A gather in flight. Dropping it waits until the gather is complete.
 #[derive(Debug)]
-#[must_use = "an index out of range is reported by `finish`"]
+#[must_use = "`finish` reports an index that is out of range"]
 pub struct PendingGather(PendingLaunch);
 
 impl PendingGather {
-    /// Waits until the samples are decoded. Returns the run time of the kernel, and the first row
-    /// whose sample does not exist, does not fit or breaks a rule. If there is one, the content of
-    /// all rows is unspecified.
+    /// Waits until the samples are decoded. Returns the first row whose sample does not exist, does
+    /// not fit or breaks a rule, if any, and the run time of the kernel. If there is such a row,
+    /// the contents of all rows are unspecified.
     pub fn finish(self) -> Result<(Option<Refusal>, Duration)> {
         self.0.finish_gather()
     }
 }
 
-/// Collects the samples of a [`Resident`] column in several uploads. Begin an upload, add its
-/// samples file by file, then end it to send them together, or drop it.
+/// Builds a [`Resident`] column from several uploads. Begin an upload, add its samples file by
+/// file, and end it to send them together. To discard an upload, begin the next one or finish the
+/// column without ending it.
 pub struct ResidentBuilder {
     gpu: Gpu,
     conversion: u8,
     zero_bits: u8,
     delivered_bytes: u8,
-    /// The records of the uploaded blocks, with addresses.
+    /// The records of the uploaded blocks, with their addresses on the GPU.
     blocks: Vec<u8>,
     block_count: u64,
-    /// For each sample its block, and its first element in the block.
+    /// For each sample, its block and the index of its first element in the block.
     places: Vec<[u32; 2]>,
     lengths: Vec<u32>,
     stage_bytes: u32,
     memory: Vec<DeviceMemory>,
-    /// The number of samples in the finished uploads.
+    /// The number of samples in the ended uploads.
     uploaded_count: usize,
     next_upload_samples: usize,
     /// The blocks of the current upload.
@@ -165,11 +169,11 @@ impl fmt::Debug for ResidentBuilder {
 }
 
 impl ResidentBuilder {
-    /// Starts a column of elements of a type. Fails if they are strings or bytes, or if the
+    /// Starts a column whose elements have this type. Fails for strings and bytes, or if the
     /// conversion is for a different type.
     pub fn new(gpu: &Gpu, dtype: DType, conversion: Conversion) -> Result<Self> {
         if dtype.is_string() {
-            return Err(Error::bad_argument("texts and bytes cannot stay on a GPU").into());
+            return Err(Error::bad_argument("text and bytes cannot stay on a GPU").into());
         }
         let destination = Destination { dtype, conversion, offset: 0, row_bytes: None };
         let (conversion, zero_bits, delivered) = destination.kernel_fields()?;
@@ -191,14 +195,14 @@ impl ResidentBuilder {
         })
     }
 
-    /// Returns the number of samples for the next upload so that it takes about 64 MiB: few at
-    /// first, then according to the size of the last upload.
+    /// Returns how many samples to put into the next upload, so that it takes about 64 MiB. The
+    /// first upload is small; later ones are sized according to the upload before them.
     pub fn next_upload_samples(&self) -> usize {
         self.next_upload_samples
     }
 
-    /// Begins an upload of `count` samples, which have no elements until they are added. Drops an
-    /// upload that was not ended.
+    /// Begins an upload of `count` samples, which have no elements until they are added. Discards
+    /// the current upload if it was not ended.
     pub fn begin_upload(&mut self, count: usize) {
         self.list.clear();
         self.places.truncate(self.uploaded_count);
@@ -208,11 +212,11 @@ impl ResidentBuilder {
         self.lengths.resize(samples, 0);
     }
 
-    /// Adds the samples of column number `column` of a plan to the upload. `rows` has the row of
-    /// each sample in the upload; `None` means in order. `shapes` receives the shapes and nulls of
-    /// the samples.
+    /// Adds the samples of column number `column` of a plan to the upload. `rows` gives the row of
+    /// each sample in the upload; with `None`, the rows are in the order of the samples. `shapes`
+    /// receives the shapes and nulls of the samples.
     ///
-    /// Fails if a sample is damaged, or if its row is outside of the upload.
+    /// Fails if a sample is damaged, or if its row is outside the upload.
     pub fn add(
         &mut self,
         decoder: &mut Decoder,
@@ -225,13 +229,14 @@ impl ResidentBuilder {
         let mut entries = Vec::new();
         let Self { list, places, lengths, block_count, uploaded_count, .. } = self;
         decoder.visit_blocks(plan, bytes, column, shapes, &mut |samples: BlockSamples<'_>| {
-            // a sample may continue in the next block, even if that block is equal
+            // a sample may continue in the next block, so that block must be a separate one even if
+            // it is equal
             let block = list.push_distinct(&samples)?;
             let width = samples.block.element_bytes();
             entries.push((samples.position, samples.offset / width, samples.elements, block, width));
             Ok(())
         })?;
-        // without blocks, no sample has an element
+        // without blocks, no sample has any elements
         let width = entries.first().map_or(1, |(.., width)| *width);
         let start_of =
             |position: usize| shapes.value_start(position).map(|byte| byte / width).ok_or_else(missing_sample);
@@ -245,7 +250,7 @@ impl ResidentBuilder {
                 Ok((start_of(position)?.saturating_add(offset), elements, block))
             })
             .collect::<Result<Vec<_>>>()?;
-        // raw samples are handed out last
+        // `visit_blocks` visits raw samples last
         by_start.sort_by_key(|(at, ..)| *at);
         let mut position = 0;
         for (at, elements, block) in by_start {
@@ -265,8 +270,7 @@ impl ResidentBuilder {
         Ok(())
     }
 
-    /// Returns the size in bytes of the GPU memory that the column takes, including the current
-    /// upload.
+    /// Returns how many bytes of GPU memory the column takes, including the current upload.
     pub fn byte_count(&self) -> usize {
         let sent: usize = self.memory.iter().map(|memory| memory.bytes).sum();
         let samples = self.places.len().saturating_mul(size_of::<[u32; 2]>() + size_of::<u32>());
@@ -294,7 +298,7 @@ impl ResidentBuilder {
         Ok(())
     }
 
-    /// Returns the column, with the finished uploads.
+    /// Returns the column with the samples of all ended uploads.
     pub fn finish(mut self) -> Result<Resident> {
         self.begin_upload(0);
         let Self { gpu, blocks, block_count, places, lengths, stage_bytes, mut memory, mut staging, .. } = self;
@@ -325,11 +329,11 @@ impl ResidentBuilder {
 
 #[cold]
 fn missing_sample() -> CudaError {
-    Error::bad_argument("the blocks of a column do not have all of its samples, or a row is outside of the upload")
+    Error::bad_argument("the blocks of a column do not contain all of its samples, or a row is outside the upload")
         .into()
 }
 
 #[cold]
 fn too_many() -> CudaError {
-    Error::bad_argument("a column has more than 2^32 blocks, or a sample more than 2^32 elements").into()
+    Error::bad_argument("a column has more than 2^32 blocks, or a sample has more than 2^32 elements").into()
 }

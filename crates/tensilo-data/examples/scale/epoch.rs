@@ -13,7 +13,7 @@ use tensilo_data::{DataError, Division, EpochOrder, LastBatch, Order};
 #[derive(Clone, Copy, Debug)]
 pub struct Job {
     pub batch: u32,
-    pub world: u32,
+    pub world_size: u32,
     pub node_ranks: u32,
     /// The seconds that a step takes if its data is in memory.
     pub step_seconds: f64,
@@ -71,7 +71,7 @@ pub struct Node<'d> {
 impl<'d> Node<'d> {
     /// Starts an epoch.
     pub fn new(dataset: &'d DatasetModel, job: &Job, mode: Order, storage: &Storage) -> Result<Self, DataError> {
-        let prefetches = storage.prefetches && job.world <= MAX_PREFETCH_RANKS;
+        let prefetches = storage.prefetches && job.world_size <= MAX_PREFETCH_RANKS;
         let (run, window) = match mode {
             Order::Windowed(sizes) => (Some(u64::from(sizes.run())).filter(|_| prefetches), sizes.window()),
             _ => (None, 1),
@@ -83,7 +83,7 @@ impl<'d> Node<'d> {
         Ok(Self {
             order: EpochOrder::new(mode, dataset.samples(), 1, 0),
             run,
-            division: Division::new(job.batch, job.world, LastBatch::Drop)?,
+            division: Division::new(job.batch, job.world_size, LastBatch::Drop)?,
             samples: dataset.samples(),
             ranks: (0..job.node_ranks).map(|_| rank()).collect(),
             device: storage.device(),
@@ -143,7 +143,7 @@ pub struct Epoch {
 impl Epoch {
     /// Derives an epoch from some of its steps.
     pub fn of(steps: &Steps, dataset: &DatasetModel, job: &Job, storage: &Storage) -> Self {
-        let step_samples = u64::from(job.batch) * u64::from(job.world);
+        let step_samples = u64::from(job.batch) * u64::from(job.world_size);
         let epoch_steps = dataset.samples() / step_samples;
         let ranks = f64::from(job.node_ranks);
         let of_batch = |count: u64| count as f64 / steps.steps as f64 / ranks;
@@ -161,7 +161,7 @@ impl Epoch {
             step_seconds: thread_seconds
                 .max(bytes * ranks / storage.node)
                 .max(requests * ranks / storage.requests)
-                .max(requests * f64::from(job.world) / storage.shared_requests),
+                .max(requests * f64::from(job.world_size) / storage.shared_requests),
         }
     }
 }
@@ -174,7 +174,7 @@ mod tests {
     use crate::storage::{ALL, NVME, OBJECTS};
     use tensilo_data::WindowSizes;
 
-    const ONE_RANK: Job = Job { batch: 256, world: 1, node_ranks: 1, step_seconds: 0.2 };
+    const ONE_RANK: Job = Job { batch: 256, world_size: 1, node_ranks: 1, step_seconds: 0.2 };
 
     fn modes(dataset: &DatasetModel) -> [Order; 3] {
         let sizes = WindowSizes::for_sample_bytes(dataset.sample_bytes);

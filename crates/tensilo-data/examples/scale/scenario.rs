@@ -39,5 +39,5 @@ const BLOCK_INDEX_BYTES: u64 = 160;
 pub const END_BYTES: u64 = 320;
 
 /// One machine with eight ranks, and 64 such machines.
-pub const ONE_NODE: Job = Job { batch: 256, world: 8, node_ranks: 8, step_seconds: 0.2 };
-pub const MANY_NODES: Job = Job { world: 512, ..ONE_NODE };
+pub const ONE_NODE: Job = Job { batch: 256, world_size: 8, node_ranks: 8, step_seconds: 0.2 };
+pub const MANY_NODES: Job = Job { world_size: 512, ..ONE_NODE };

@@ -1,12 +1,14 @@
-//! The groups of a version: finds the one that has a sample, and what it lists.
+//! The groups of a version: finds the group that has a sample, and the files that the group lists.
 //!
-//! A version lists most groups in pages, and states how many samples each page has. So two binary
-//! searches find a sample. Between them, one page is read, if none of its groups was requested
-//! before. Opening a dataset of many files reads no page.
+//! A version lists most of its groups in pages, and states how many samples each page has. So a
+//! sample is found by two binary searches: one for its page, and one for its group in the page.
+//! Between them, the page is read, unless one of its groups was requested before. Opening a dataset
+//! reads no page, even if the dataset has many files.
 //!
-//! Pages that were read stay cached, at about 150 bytes per file. A page that a manifest lists
-//! several times is cached once. A process that was forked while a thread was reading a page does
-//! not wait for that thread, which does not exist in the child: it reads the page itself.
+//! Pages that were read stay cached, which takes about 150 bytes per file. A page that a manifest
+//! lists several times is cached once. If a process is forked while a thread is reading a page, the
+//! child does not wait for that thread, because it does not exist in the child. Instead, the child
+//! reads the page itself.
 
 use super::versions::VersionContext;
 use crate::error::{DataError, Result};
@@ -24,7 +26,7 @@ use tensilo::facts::ContentId;
 pub struct SampleGroup {
     /// The samples.
     pub samples: Range<u64>,
-    /// The files. No two have the same column.
+    /// The files. No column is in more than one of them.
     pub files: Vec<GroupFile>,
     pub(super) group_ref: GroupRef,
 }
@@ -39,7 +41,8 @@ pub struct GroupFile {
     pub bytes: u64,
     /// The content id of that commit.
     pub content_id: ContentId,
-    /// The columns of the file: the name in the file, and the index in the schema of the dataset.
+    /// The columns of the file, each with its name in the file and its index in the schema of the
+    /// dataset.
     pub columns: Vec<(String, usize)>,
 }
 
@@ -48,12 +51,11 @@ pub struct GroupFile {
 pub(super) struct GroupRef {
     pub group: Arc<Group>,
     pub samples: Range<u64>,
-    /// The index of the page, and of the group in the page.
+    /// The index of the page, and the index of the group in the page.
     pub key: (usize, usize),
 }
 
-/// A file of a group: the index of the page, of the group in the page, and of the file in the
-/// group.
+/// Identifies a file by three indices: its page, its group in the page, and the file in the group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct FileKey {
     pub page: usize,
@@ -73,14 +75,14 @@ impl GroupRef {
 /// stay cached.
 #[derive(Debug)]
 pub(super) struct Groups {
-    /// The first sample of each page, followed by the number of all samples.
+    /// The first sample of each page, followed by the total number of samples.
     starts: Vec<u64>,
     /// The slot of each page, followed by the slot of the inline groups. A page that is listed
     /// several times has one slot.
     slot_of: Vec<usize>,
     slots: Vec<PageSlot>,
-    /// The process that created this value. Only in that process can a thread wait for another
-    /// thread to read a page.
+    /// The process that created this value. In a forked process, no thread waits for another to
+    /// read a page.
     process: u32,
 }
 
@@ -194,7 +196,7 @@ impl Groups {
         page.group(number, first, index).ok_or_else(|| no_group(sample))
     }
 
-    /// Returns the uncached pages that some samples need, in the order of the samples.
+    /// Returns the uncached pages that these samples need, in the order of the samples.
     pub(super) fn unread_pages(&self, samples: impl Iterator<Item = u64>) -> Vec<usize> {
         let mut pages: Vec<usize> = Vec::new();
         for sample in samples {

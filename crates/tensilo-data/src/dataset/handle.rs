@@ -1,12 +1,12 @@
 //! An open dataset, as callers hold it.
 //!
-//! A [`Dataset`] refers to one version, which never changes, its groups ([`Groups`]) and its open
-//! files ([`OpenFiles`]). A sample is found in three steps: its group, the file of the group that
-//! has the column, and its index in that file. A loader does this for many samples of a group at
-//! once, and starts to open files before it needs them.
+//! A [`Dataset`] has one version, which never changes, the groups of this version ([`Groups`]), and
+//! its open files ([`OpenFiles`]). A sample is found in three steps: first its group, then the file
+//! of the group that has the column, and finally its index in that file. A loader does this for
+//! many samples of a group at once, and starts opening files before it needs them.
 //!
-//! Other handles to the same version, for a forked process or for another I/O method, share neither
-//! open files nor locks with this one.
+//! A forked process or a different I/O method gets a separate handle to the same version. It shares
+//! neither open files nor locks with the original.
 
 use super::groups::{GroupFile, GroupRef, Groups, SampleGroup};
 use super::listed_file::{self, Listing};
@@ -38,9 +38,9 @@ use tensilo::{Column, Reader, Schema};
 /// [`Changes`]: crate::Changes
 /// [`Garbage`]: crate::Garbage
 ///
-/// Cloning only increments a reference count. Any thread can hold a clone, and it works after
-/// `fork`. A file is opened when one of its samples is first requested, and a bounded number of
-/// files stays open.
+/// Cloning only increments a reference count. Any thread can use a clone, and clones also work
+/// after `fork`. A file is opened when one of its samples is first requested, and a bounded number
+/// of files stays open.
 #[derive(Clone, Debug)]
 pub struct Dataset(pub(super) Arc<DatasetInner>);
 
@@ -51,7 +51,7 @@ pub(super) struct DatasetInner {
     pub location: Location,
     /// The options that the dataset was opened with.
     pub options: ReadOptions,
-    /// The version, without its inline groups: they are in `groups`.
+    /// The version, without its inline groups, which are in `groups`.
     pub version: Version,
     pub digest: Hex,
     pub schema: Schema,
@@ -62,9 +62,9 @@ pub(super) struct DatasetInner {
 /// Where the files of a dataset are.
 #[derive(Clone, Debug)]
 pub(super) enum Location {
-    /// In a folder, to which paths are relative.
+    /// In a folder. Paths are relative to it.
     Folder(PathBuf),
-    /// Anywhere: paths are as the caller gave them.
+    /// Anywhere. Paths are used as the caller gave them.
     Anywhere,
 }
 
@@ -83,7 +83,7 @@ impl Location {
         }
     }
 
-    /// Returns a path on the file system of the files: the folder, or the first file.
+    /// Returns a path on the same file system as the files: the folder, or the first file.
     fn any_path(&self, groups: &Groups, context: &VersionContext<'_>) -> PathBuf {
         match self {
             Self::Folder(folder) => folder.clone(),
@@ -127,7 +127,7 @@ pub(crate) struct GroupColumns {
     pub absent: Vec<usize>,
 }
 
-/// Columns of one file.
+/// Some columns of one file.
 pub(crate) struct FileColumns {
     pub columns: Vec<Column>,
     /// The index of each column in the request.
@@ -174,7 +174,7 @@ impl Dataset {
         let number = match (version, versions.last()) {
             (Some(version), _) if versions.contains(&version) => version,
             (Some(version), newest) => {
-                let has = newest.map_or("no version".to_owned(), |newest| format!("versions up to {newest}"));
+                let has = newest.map_or("no versions".to_owned(), |newest| format!("versions up to {newest}"));
                 let folder = tensilo::error::display_path(folder);
                 return Err(DataError::BadArgument(format!(
                     "{folder}: version {version} does not exist; the dataset has {has}"
@@ -292,19 +292,20 @@ impl Dataset {
     ///
     /// Samples keep their index in the group. If a file is missing, or nothing in it can be
     /// salvaged, the result has the columns that the manifest states, and all samples are lost. The
-    /// same holds for a valid file that is not the one in the manifest, because its samples are
-    /// different data. A damaged file that may be a different file has [unconfirmed] samples: only
-    /// an index with the content id in the manifest confirms them.
+    /// same holds for a valid file that is not the file in the manifest, because its samples are
+    /// not the samples of the group. For a damaged file, this cannot always be determined: its
+    /// samples are then [unconfirmed]. Only an index with the content id in the manifest confirms
+    /// them.
     ///
     /// [unconfirmed]: tensilo::salvage::Salvaged::unconfirmed
     pub fn salvage_file(&self, group: &SampleGroup, file: usize, options: SalvageOptions<'_>) -> Result<SalvagedFile> {
         salvage::salvage_file((self.schema(), &self.0.options.remote), group, file, options)
     }
 
-    /// Checks the lineage of the dataset (M-3.5 of the specification), which opening it does not
-    /// do. A version has the dataset id of its parent, and states the parent's digest. The id of a
-    /// version without a parent is derived from its files. Without a manifest, or if the parent was
-    /// removed, there is nothing to check.
+    /// Checks the lineage of the dataset (M-3.5 of the specification). Opening a dataset does not
+    /// check it. A version has the dataset id of its parent, and states the parent's digest. The
+    /// dataset id of a version without a parent is derived from its files. Without a manifest, or
+    /// if the parent was removed, there is nothing to check.
     ///
     /// Cost: reads the parent, or all pages of the manifest.
     pub fn check_lineage(&self) -> Result<()> {
@@ -341,15 +342,15 @@ impl Dataset {
         self.0.groups.find(&self.0.context(), sample).map(GroupHandle)
     }
 
-    /// Returns whether the files are objects or on a network file system, where each request takes
-    /// a round trip.
+    /// Returns whether the files are objects, or are on a network file system. In both cases, each
+    /// request takes a round trip.
     pub(crate) fn is_remote(&self) -> bool {
         let DatasetInner { location, groups, .. } = &*self.0;
         self.io() == Io::Object || tensilo::source::is_on_network(&location.any_path(groups, &self.0.context()))
     }
 
-    /// Reads the pages of the manifest that some samples need, several at the same time. Errors are
-    /// left to [`Dataset::find_group`].
+    /// Reads the pages of the manifest that these samples need, several at the same time. Ignores
+    /// errors, because [`Dataset::find_group`] reports them.
     pub(crate) fn read_pages(&self, io: &IoPool, samples: impl Iterator<Item = u64>) {
         let pages = self.0.groups.unread_pages(samples);
         if pages.len() > 1 {
@@ -357,13 +358,14 @@ impl Dataset {
         }
     }
 
-    /// Starts to open the files of a group that have any of these columns, if opening takes a round
+    /// Starts opening the files of a group that have any of these columns, if opening takes a round
     /// trip. [`Dataset::open_group`] then waits for them.
     pub(crate) fn begin_group(&self, columns: &[usize], group: &GroupHandle) {
         self.0.begin_group(columns, &group.0);
     }
 
-    /// Returns how many files of a group that have any of these columns are not open.
+    /// Returns how many files of a group that have any of these columns are neither open nor being
+    /// opened.
     pub(crate) fn closed_files(&self, columns: &[usize], group: &GroupHandle) -> usize {
         let files = group.0.group.files.iter().enumerate();
         let closed = files.filter(|(number, _)| !self.0.files.has(group.0.file_key(*number)));
@@ -375,8 +377,8 @@ impl Dataset {
         self.0.open_group(columns, &group.0)
     }
 
-    /// Finds a sample of a column, given by its index in the schema, and opens its file if needed.
-    /// The samples in the returned [`SampleLocation::samples`] are in the same file, so the result
+    /// Finds a sample of the column with this index in the schema, and opens the file if needed.
+    /// All samples in the returned [`SampleLocation::samples`] are in the same file, so the result
     /// can be reused for them.
     ///
     /// Cost: logarithmic in the number of files, and linear in the number of columns.
@@ -394,8 +396,8 @@ impl Dataset {
         }
     }
 
-    /// Returns the same dataset for a forked process. It shares no lock with this one, because a
-    /// thread that does not exist in the child may hold it.
+    /// Returns the same dataset for a forked process. It shares no lock with this one, because the
+    /// lock may be held by a thread that does not exist in the child.
     pub(crate) fn reopened(&self) -> Self {
         self.with_files(self.0.files.reopened())
     }
@@ -422,7 +424,7 @@ impl DatasetInner {
         VersionContext { store: &*self.store, folder: self.folder(), version: &self.version }
     }
 
-    /// Returns the folder to which the paths of the manifest are relative.
+    /// Returns the folder that the paths in the manifest are relative to.
     fn folder(&self) -> &Path {
         self.location.folder()
     }
@@ -449,8 +451,8 @@ impl DatasetInner {
         SampleGroup { samples: group.samples.clone(), files: files.collect(), group_ref: group.clone() }
     }
 
-    /// Returns the columns of a file that have not been dropped, as name in the file and index in
-    /// the schema.
+    /// Returns the columns of a file that have not been dropped, each with its name in the file and
+    /// its index in the schema.
     fn columns_of(&self, file: &FileEntry) -> Vec<(String, usize)> {
         let layout = self.version.layouts.get(file.layout).into_iter().flatten();
         let numbers: HashMap<u64, usize> = self.version.columns.iter().map(|column| column.id).zip(0..).collect();
@@ -488,8 +490,8 @@ impl DatasetInner {
         }
     }
 
-    /// Returns which of `columns` a file has: the index in `columns`, and the name in the file.
-    /// Linear in the number of columns, because there may be thousands.
+    /// Returns which of `columns` a file has, each as its index in `columns` and its name in the
+    /// file. Takes linear time, because there may be thousands of columns.
     fn column_slots(&self, columns: &[usize], file: &FileEntry) -> Vec<(usize, &str)> {
         let layout = self.version.layouts.get(file.layout).into_iter().flatten();
         let names: HashMap<u64, &str> = layout.map(|(name, &id)| (id, name.as_str())).collect();

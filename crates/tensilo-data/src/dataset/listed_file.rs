@@ -1,8 +1,8 @@
 //! A data file and its entry in the manifest.
 //!
-//! A writer collects the facts of a new file ([`FileFacts`]). A reader opens a listed one, and
+//! A writer collects the facts of a new file ([`FileFacts`]). A reader opens a listed file, and
 //! checks that it is the same commit of the same file ([`open`]), with the columns of the dataset
-//! ([`check_column`]). So a file that was replaced or changed gives an error, and never wrong
+//! ([`check_column`]). So a file that was replaced or changed causes an error, and never wrong
 //! samples.
 
 use crate::error::{DataError, Result};
@@ -12,12 +12,12 @@ use std::path::Path;
 use tensilo::facts::FileId;
 use tensilo::{ColumnSchema, OpenOptions, Reader, Schema};
 
-/// The facts of a file.
+/// The facts that a manifest needs about a file.
 pub(super) struct FileFacts {
     pub samples: u64,
     pub raw_bytes: u64,
     pub schema: Schema,
-    /// The entry for the manifest. Its layout is not known yet, and is 0.
+    /// The entry for the manifest. Its layout is not known yet and is set to 0.
     pub listed: FileEntry,
 }
 
@@ -70,7 +70,7 @@ pub(super) fn open(
     listing: &Listing<'_>,
     pending: Option<PendingReader>,
 ) -> Result<Reader> {
-    let options = OpenOptions::new().first_bytes(listing.file.bytes);
+    let options = OpenOptions::new().file_bytes(listing.file.bytes);
     let reader = opener.open_pending(path, options, pending).map_err(|error| error.with_path(path))?;
     check(&reader, listing).map_err(|violation| violation.of(path))?;
     Ok(reader.with_path(path))
@@ -81,17 +81,17 @@ fn check(reader: &Reader, listing: &Listing<'_>) -> std::result::Result<(), Rule
     let found = Hex(reader.content_id().0);
     ensure(found == file.content_id, "M-7.1", || {
         let expected = file.content_id;
-        format!("the file was replaced or changed: its content id is {found}, expected {expected} as in the manifest")
+        format!("the file was replaced or changed: its content id is {found}, but the manifest states {expected}")
     })?;
     ensure(reader.file_bytes() == file.bytes && reader.tail_bytes() == 0, "M-5.2", || {
         let bytes = reader.file_bytes().saturating_sub(reader.tail_bytes());
-        format!("the commit ends after {bytes} bytes, expected {} as in the manifest", file.bytes)
+        format!("the commit ends after {bytes} bytes, but the manifest states {}", file.bytes)
     })?;
     ensure(reader.footer_offset() == file.footer, "M-5.2", || {
-        format!("the footer is at offset {}, expected {} as in the manifest", reader.footer_offset(), file.footer)
+        format!("the footer is at offset {}, but the manifest states {}", reader.footer_offset(), file.footer)
     })?;
     ensure(reader.sample_count() == samples, "M-5.2", || {
-        format!("the file has {} samples, expected {samples} as in the manifest", reader.sample_count())
+        format!("the file has {} samples, but the manifest states {samples}", reader.sample_count())
     })?;
     for (name, id) in layout {
         let stored = reader.schema().columns.iter().find(|column| column.name == *name);
@@ -107,14 +107,14 @@ pub(super) fn check_column(stored: &ColumnSchema, expected: &ColumnSchema) -> st
     let of = |column: &ColumnSchema| (column.dtype, column.shape.clone(), column.levels.len(), column.cast);
     ensure(of(stored) == of(expected), "M-4.3", || {
         let (name, found, expected) = (&stored.name, type_of(stored), type_of(expected));
-        format!("column {name:?} is {found}, but the dataset has {expected}")
+        format!("column {name:?} is {found}, but it is {expected} in the dataset")
     })?;
     let nulls = |column: &ColumnSchema| {
         let levels: Vec<bool> = column.levels.iter().map(|level| level.nullable).collect();
         std::iter::once(column.nullable).chain(levels)
     };
     ensure(nulls(stored).zip(nulls(expected)).all(|(has, may)| !has || may), "M-4.3", || {
-        format!("column {:?} may have nulls, but the column of the dataset may not", stored.name)
+        format!("column {:?} can have nulls where the column of the dataset cannot", stored.name)
     })
 }
 

@@ -3,18 +3,18 @@
 //! A version of a dataset is immutable: it lists its files, and neither the list nor the listed
 //! bytes ever change. So readers need no lock and no server. They read existing files, while
 //! writers add new files next to them and publish a new version in one atomic step. A dataset can
-//! be a folder, a prefix of an object store, or just files.
+//! be a folder, a prefix of an object store, or a plain list of files.
 //!
 //! | module | purpose |
 //! |---|---|
 //! | `options` | what a caller chooses before anything is opened |
 //! | `handle` | an open dataset: finds samples, and opens the files that have them |
 //! | `groups`, `versions` | the manifest, read on demand: which files have which samples |
-//! | `without_manifest` | the same, derived from the files |
-//! | `listed_file`, `open_files` | a data file, checked against its entry; the cache of open ones |
+//! | `without_manifest` | the same information, derived from the files |
+//! | `listed_file`, `open_files` | a data file, checked against its entry; a cache of open files |
 //! | `store` | where the dataset is: a folder or an object store |
 //! | `changes` | new versions, and the removal of old ones |
-//! | `salvage`, `table` | damaged files; the dataset as the table of an export |
+//! | `salvage`, `table` | damaged files; the dataset as a table to export |
 
 mod changes;
 mod groups;

@@ -1,11 +1,11 @@
 //! The open files of a dataset: a bounded cache of readers.
 //!
-//! Opening an object takes a round trip. So if several threads request the same file, one opens it
-//! and the others wait, and an open can start before any thread waits for it. If too many files are
-//! open, the least recently used one is closed.
+//! Opening an object takes a round trip. So if several threads request the same file, one of them
+//! opens it and the others wait. An open can also be started before any thread needs the file. If
+//! too many files are open, the least recently used one is closed.
 //!
-//! In a forked process, files are opened each time, because a thread that does not exist in the
-//! child may hold a lock.
+//! A forked process does not use the cache, because its lock may be held by a thread that does not
+//! exist in the child. There, a file is opened each time it is needed.
 
 use super::groups::FileKey;
 use crate::error::Result;
@@ -16,7 +16,7 @@ use std::process;
 use std::sync::{Arc, Mutex, PoisonError};
 use tensilo::Reader;
 
-/// A cache of readers, from which the least recently used one is evicted.
+/// A cache of readers that evicts the least recently used one.
 #[derive(Debug)]
 pub(super) struct OpenFiles {
     max_open: usize,
@@ -37,7 +37,7 @@ struct ReaderCache {
 /// An attempt to open a file, shared by the threads that need it.
 #[derive(Default)]
 struct OpenAttempt {
-    /// The open in flight, if no thread is waiting for it yet.
+    /// The open in flight, unless a thread is already waiting for it.
     pending: Option<PendingReader>,
     has_failed: bool,
 }
@@ -76,7 +76,7 @@ impl OpenFiles {
         self.process == process::id() && self.with_cache(|cache| cache.has(key))
     }
 
-    /// Starts to open a file, unless it is open or being opened. [`OpenFiles::get`] then waits for
+    /// Starts opening a file, unless it is open or being opened. [`OpenFiles::get`] then waits for
     /// it.
     pub(super) fn begin(&self, key: FileKey, begin: impl FnOnce() -> Option<PendingReader>) {
         if self.process != process::id() {
@@ -92,9 +92,9 @@ impl OpenFiles {
         });
     }
 
-    /// Returns the reader of a file. If several threads request the same file, one opens it and the
-    /// others wait. If opening fails, the others try at the same time. `open` gets the pending open
-    /// if there is one.
+    /// Returns the reader of a file. If several threads request the same file, one of them opens it
+    /// and the others wait. If it fails, the others all try at the same time. `open` is called with
+    /// the pending open, if there is one.
     pub(super) fn get(
         &self,
         key: FileKey,
@@ -149,7 +149,7 @@ impl ReaderCache {
         self.opening.entry(key).or_default().clone()
     }
 
-    /// Adds a reader, and closes others, so that at most `max_open` are open.
+    /// Adds a reader, and closes other readers so that at most `max_open` are open.
     fn insert(&mut self, key: FileKey, reader: Reader, max_open: usize) {
         self.evict_below(max_open);
         self.clock = self.clock.saturating_add(1);

@@ -1,9 +1,9 @@
-//! The options for opening a dataset, and everything that starts with them.
+//! The options for opening a dataset, and the functions that use them.
 //!
-//! They say which version is read, and how files are read ([`ReadOptions`]). Opening and creating
-//! datasets, write jobs and the removal of old versions start here. `Dataset::open` and similar
-//! functions do the same with default options. Memory maps are set in `sys`, because they are
-//! unsafe.
+//! The options say which version is read, and how its files are read ([`ReadOptions`]). With them,
+//! callers open or create a dataset, start a write job, or find old versions to remove.
+//! `Dataset::open` and similar functions do the same with default options. The setters for memory
+//! maps are in `sys`, because they are unsafe.
 
 use super::changes::{Changes, Garbage, WriteJob};
 use super::handle::Dataset;
@@ -16,7 +16,7 @@ use tensilo::{OpenOptions, Reader};
 
 /// The options for opening a dataset.
 ///
-/// Each I/O method has a setter of its own, instead of one setter with an argument, because
+/// There is a setter for each I/O method instead of one setter with an argument, because
 /// [`mmap`](Self::mmap) and [`mmap_if_cached`](Self::mmap_if_cached) are unsafe.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
@@ -41,11 +41,12 @@ impl DatasetOptions {
     }
 
     /// Sets the maximum number of files that the dataset keeps open, at least 1. Readers that the
-    /// caller holds stay open in addition.
+    /// caller holds also stay open, and do not count toward this maximum.
     ///
     /// The default is half of the process's limit on open files, but at most 256. For objects of a
-    /// store it is 4,096. Raise it for datasets of many files in a shuffled order: a file that was
-    /// closed must be opened again, which takes a round trip on network storage.
+    /// store, the default is 4,096. Raise the limit for datasets with many files that are read in a
+    /// shuffled order: a file that was closed must be opened again, which takes a round trip on
+    /// network storage.
     pub fn max_open_files(mut self, files: usize) -> Self {
         self.read.max_open_files = Some(files);
         self
@@ -81,7 +82,7 @@ impl DatasetOptions {
 
     /// Sets the function that opens files, for example with the caller's own
     /// [`Source`](tensilo::source::Source). It gets the path of a file and the options that the
-    /// manifest requires. Any thread may call it.
+    /// manifest requires. It can be called from any thread.
     pub fn open_with(
         self,
         open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static,
@@ -91,10 +92,11 @@ impl DatasetOptions {
 
     /// Opens the dataset in a folder: the newest version of its manifest, or the one that the
     /// options name. Without a manifest, the `*.tsl` files of the folder are the dataset, in the
-    /// order of their names. A single file is a dataset, too.
+    /// order of their names. The path can also name a single file, which is then a dataset by
+    /// itself.
     ///
-    /// With the feature `object`, the folder may be a prefix of an object store, and the file an
-    /// object: `s3://bucket/train`.
+    /// With the feature `object`, the path can also be the address of a prefix or an object in an
+    /// object store, such as `s3://bucket/train`.
     ///
     /// Cost: with a manifest, reads one text, regardless of the number of files. Without one, opens
     /// all files.
@@ -102,15 +104,16 @@ impl DatasetOptions {
         Dataset::open_version(folder.as_ref(), self.version, self.read)
     }
 
-    /// Opens files as a dataset, in this order. All have the columns of the first one.
+    /// Opens files as a dataset, in this order. All files must have the same columns as the first
+    /// one.
     ///
     /// Cost: opens all files.
     pub fn open_files<P: AsRef<Path>>(self, files: impl IntoIterator<Item = P>) -> Result<Dataset> {
         Dataset::open_files(files, self.read)
     }
 
-    /// Opens the files that match a pattern as a dataset, in byte order of their names. All have
-    /// the columns of the first one.
+    /// Opens the files that match a pattern as a dataset, in byte order of their names. All files
+    /// must have the same columns as the first one.
     ///
     /// In a pattern, `*` matches any characters except `/`, `?` matches one character, `[ab]` and
     /// `[a-f]` match one character of a set, and `**` matches any number of folders. Hidden files
@@ -127,22 +130,22 @@ impl DatasetOptions {
         self.open_files(matching(pattern.as_ref())?)
     }
 
-    /// Starts a new dataset; see [`Dataset::create`]. It is read with these options.
+    /// Starts a new dataset that is read with these options; see [`Dataset::create`].
     pub fn create(self, folder: impl AsRef<Path>) -> Result<Changes> {
         Changes::create(folder.as_ref(), self.read)
     }
 
     /// Returns the job that writes `version` of a dataset that is read with these options.
-    /// Processes with the same `number` take part in the same job. The number must be above 2^32,
-    /// so that no other writer uses it.
+    /// Processes with the same `number` take part in the same job. The number must be at least
+    /// 2^32, so that no other writer uses it.
     ///
     /// Nothing is read or written.
     pub fn job(self, folder: impl AsRef<Path>, version: u64, number: u64) -> Result<WriteJob> {
         WriteJob::new(folder.as_ref(), version, number, self.read)
     }
 
-    /// Finds what can be removed from a dataset; see [`Garbage::find`]. Only options for the
-    /// location of the dataset matter.
+    /// Finds what can be removed from a dataset; see [`Garbage::find`]. Only the options for
+    /// reaching an object store matter here.
     pub fn garbage(self, folder: impl AsRef<Path>, keep: u64) -> Result<Garbage> {
         Garbage::find_in(folder.as_ref(), keep, self.read)
     }

@@ -1,8 +1,8 @@
 //! Salvaging the files of a damaged dataset.
 //!
-//! The core salvages each file, but here the manifest states the commit, the number of samples and
-//! the columns. So samples keep their index even if headers are lost, and all samples of a missing
-//! or replaced file count as lost.
+//! The `tensilo` crate salvages each file. In a dataset, the manifest also states the commit, the
+//! number of samples and the columns of the file. So samples keep their indices even if headers are
+//! lost, and all samples of a missing or replaced file count as lost.
 
 use super::groups::{GroupFile, SampleGroup};
 use super::listed_file::check_column;
@@ -17,7 +17,7 @@ pub struct SalvagedFile {
     /// The samples of the file: as many as the manifest states.
     pub salvaged: Salvaged,
     /// The reason why all samples are lost: the file is missing, a different file has its name, or
-    /// neither its header nor a footer is intact. `None` if something was salvaged.
+    /// neither its header nor a footer is intact. `None` if anything was salvaged.
     pub lost: Option<DataError>,
 }
 
@@ -79,10 +79,10 @@ fn check_columns(schema: &Schema, file: &GroupFile, salvaged: Salvaged) -> Resul
     Ok(salvaged)
 }
 
-/// Fails if a valid file is not the one that the manifest lists. For a damaged file, this cannot be
-/// determined; its samples are unconfirmed.
+/// Fails if a valid file is not the file that the manifest lists. For a damaged file, this cannot
+/// be determined, so its samples are unconfirmed.
 fn check_replaced(file: &GroupFile, remote: &RemoteOptions) -> Result<()> {
-    let found: Reader = match OpenOptions::new().first_bytes(file.bytes).open(source_at(&file.path, remote)?) {
+    let found: Reader = match OpenOptions::new().file_bytes(file.bytes).open(source_at(&file.path, remote)?) {
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
         opened => opened.map_err(|error| error.with_path(&file.path))?,
     };
@@ -91,6 +91,6 @@ fn check_replaced(file: &GroupFile, remote: &RemoteOptions) -> Result<()> {
     }
     let path = tensilo::error::display_path(&file.path);
     Err(DataError::BadArgument(format!(
-        "{path}: another file has this name: its content id is not the one in the manifest"
+        "{path}: this is not the file that the manifest lists: its content id is different"
     )))
 }

@@ -1,4 +1,4 @@
-//! A dataset as the table of an export.
+//! A dataset as a table that can be exported.
 //!
 //! Groups follow one another in the table, and the files of a group are opened when the export
 //! reaches it. Facts about the whole table, such as the errors of a cast, need all files.
@@ -8,12 +8,12 @@ use super::store::location::address_of;
 use crate::error::{DataError, Result};
 use std::path::Path;
 use tensilo::error::display_path;
-use tensilo::export::{Table, TablePart};
+use tensilo::export::{Table, TableGroup};
 use tensilo::facts::CastFacts;
 use tensilo::source::FileIdentity;
 use tensilo::{Column, Schema};
 
-/// The metadata key for the Arrow schema of the source of a file.
+/// The metadata key of the Arrow schema of the source that a file was converted from.
 const SAVED_SCHEMA: &str = "ARROW:schema";
 
 /// The samples of all files, in order, for [`tensilo::export`]. Files are opened one after another.
@@ -31,11 +31,11 @@ impl Table for Dataset {
         }
     }
 
-    fn parts(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TablePart>> {
+    fn groups(&self, columns: Vec<usize>) -> impl Iterator<Item = Result<TableGroup>> {
         self.groups().map(move |group| {
             let samples = group?.samples;
             let found = columns_of_group(self, &columns, samples.start)?;
-            Ok(TablePart::new(found, samples.end.saturating_sub(samples.start))?)
+            Ok(TableGroup::new(found, samples.end.saturating_sub(samples.start))?)
         })
     }
 
@@ -58,7 +58,8 @@ impl Table for Dataset {
         Ok(facts)
     }
 
-    /// Returns `false` if the version has a parent. Cost: opens all files.
+    /// Returns `false` if the version has a parent, or if not all files have the Arrow schema of
+    /// the dataset. Cost: opens all files.
     fn is_from_one_conversion(&self) -> Result<bool> {
         if self.parent().is_some() {
             return Ok(false);
@@ -75,12 +76,12 @@ impl Table for Dataset {
         Ok(true)
     }
 
-    /// Refuses the data files, and any path in the folder of the manifest. Cost: none for a file
-    /// that does not exist; otherwise checks each file, or the path of each object.
+    /// Fails for a data file of the dataset, and for any path in the folder of the manifest. Cost:
+    /// none for a file that does not exist; otherwise checks each file, or the path of each object.
     fn check_output(&self, identity: Option<FileIdentity>, path: Option<&Path>) -> Result<()> {
         if let Some(path) = path.filter(|path| has_in_manifest(self, path)) {
             let path = display_path(path);
-            let message = format!("{path}: this is in the folder of the manifest; write to another file");
+            let message = format!("{path}: the output is in the folder of the manifest; choose another file");
             return Err(DataError::BadArgument(message));
         }
         let address = path.and_then(address_of);
@@ -95,7 +96,7 @@ impl Table for Dataset {
             for file in group?.files {
                 if is_output(&file.path) {
                     let (output, file) = (display_path(path.unwrap_or(&file.path)), display_path(&file.path));
-                    let message = format!("{output}: this is {file} of the dataset itself; write to another file");
+                    let message = format!("{output}: the output is {file} of the dataset itself; choose another file");
                     return Err(DataError::BadArgument(message));
                 }
             }
@@ -117,8 +118,8 @@ fn has_in_manifest(dataset: &Dataset, path: &Path) -> bool {
     found.is_ok_and(|found| found.starts_with(manifest))
 }
 
-/// Returns columns of the group that has a sample, with `None` for columns that no file of the
-/// group has.
+/// Returns these columns of the group that contains a sample, with `None` for columns that no file
+/// of the group has.
 fn columns_of_group(dataset: &Dataset, columns: &[usize], sample: u64) -> Result<Vec<Option<Column>>> {
     let mut all = vec![None; columns.len()];
     for file in dataset.open_group(columns, &dataset.find_group(sample)?)?.files {

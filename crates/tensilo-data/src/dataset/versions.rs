@@ -1,8 +1,8 @@
 //! The versions of a dataset in its store: listed, read and checked.
 //!
-//! A version is one text, and the pages that it lists. Everything read here is checked against the
-//! digest in its name or in the text that lists it. Only the lineage is checked on request, because
-//! it needs the parent version or all pages.
+//! A version is one text, and the pages that it lists. Everything that is read here is checked:
+//! each text against the digest at its own end, and a page also against the version that lists it.
+//! The lineage is checked only on request, because this needs the parent version or all pages.
 
 use super::store::Store;
 use crate::error::{DataError, Result};
@@ -35,7 +35,8 @@ pub(super) fn read(store: &dyn Store, folder: &Path, number: u64) -> Result<(Ver
     Version::parse(&bytes, number).map_err(|violation| violation.of(&join(folder, &path)))
 }
 
-/// Checks M-3.5 for a version. `pages` are the groups of its pages.
+/// Checks M-3.5 for a version. `pages` yields the groups of each page, and finally the inline
+/// groups.
 pub(super) fn check_lineage(
     store: &dyn Store,
     folder: &Path,
@@ -58,13 +59,15 @@ pub(super) fn check_lineage(
         Err(DataError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         read => read?,
     };
-    ensure(found == digest, "M-3.5", || format!("version {parent} does not have the digest that is stated here"))
-        .and_then(|()| {
-            ensure(before.dataset_id == version.dataset_id, "M-3.5", || {
-                format!("the dataset id differs from the parent, version {parent}")
-            })
+    ensure(found == digest, "M-3.5", || {
+        format!("version {parent} does not have the digest that this version states for its parent")
+    })
+    .and_then(|()| {
+        ensure(before.dataset_id == version.dataset_id, "M-3.5", || {
+            format!("the dataset id is not the same as in the parent, version {parent}")
         })
-        .map_err(|violation| violation.of(&path))
+    })
+    .map_err(|violation| violation.of(&path))
 }
 
 /// A version, and where it is stored.

@@ -1,9 +1,9 @@
 //! Files without a manifest (chapter 10 of `MANIFEST.md`).
 //!
-//! The files of a folder or a prefix, or those that match a pattern, are a dataset in the order of
-//! their names. Each file is opened and becomes a group of a version that exists only in memory.
-//! From there on, no other module knows that there is no manifest. All files have the columns of
-//! the first one.
+//! The files of a folder or a prefix, or the files that match a pattern, form a dataset in the
+//! order of their names. Each file is opened and becomes a group of a version that exists only in
+//! memory, so most other modules need not know whether there is a manifest. All files must have the
+//! same columns as the first one.
 
 use super::listed_file::{FileFacts, check_column};
 use super::store::Store;
@@ -18,10 +18,11 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 use tensilo::error::display_path;
 
-/// The maximum number of objects that are opened at the same time: each takes a round trip.
+/// The maximum number of objects that are opened at the same time. Opening them one by one would
+/// take a round trip for each.
 const MAX_PENDING_OPENS: usize = 64;
 
-/// Returns the files of a folder or a prefix, or those that match a pattern. Returns `None` if
+/// Returns the files of a folder or a prefix, or the files that match a pattern. Returns `None` if
 /// there is a manifest.
 pub(super) fn files(path: &Path) -> Result<Option<Vec<PathBuf>>> {
     if let Some(remote) = remote(path, &RemoteOptions::default())? {
@@ -35,8 +36,8 @@ pub(super) fn files(path: &Path) -> Result<Option<Vec<PathBuf>>> {
     if has_manifest { Ok(None) } else { files_in(path).map(Some) }
 }
 
-/// Returns the `*.tsl` files of a folder, at least one, in the order of their names. Leaves out
-/// hidden files.
+/// Returns the `*.tsl` files of a folder in the order of their names, without hidden files. Fails
+/// if there are none.
 pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_pattern = folder.to_string_lossy().contains(['*', '?', '[']);
     let operation = match is_pattern {
@@ -80,7 +81,7 @@ fn sorted(folder: &Path, mut files: Vec<PathBuf>) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// Returns the files that match a pattern, at least one, in the order of their names.
+/// Returns the files that match a pattern, in the order of their names. Fails if there are none.
 pub(super) fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let mut files = tensilo::source::paths_matching(pattern)?;
     files.retain(|path| !path.is_dir());
@@ -117,7 +118,7 @@ pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
     Ok(version)
 }
 
-/// Returns the facts of a file. The path is its name.
+/// Returns the facts of a file. Its path is also its name in the version.
 fn facts(path: &Path, io: &IoChoice, pending: Option<PendingReader>) -> Result<FileFacts> {
     let name = path.to_str().ok_or_else(|| {
         let message = format!("{}: the path is not UTF-8; rename the file", display_path(path));
@@ -143,10 +144,10 @@ fn first(schema: &tensilo::Schema) -> Version {
 fn check_schema(path: &Path, schema: &tensilo::Schema, version: &Version) -> Result<()> {
     let differs = |what: String| {
         let path = display_path(path);
-        DataError::BadArgument(format!("{path}: {what}; all files of a dataset have the columns of its first one"))
+        DataError::BadArgument(format!("{path}: {what}; all files of a dataset must have the columns of the first one"))
     };
     if schema.columns.len() != version.columns.len() {
-        return Err(differs(format!("{} columns, expected {}", schema.columns.len(), version.columns.len())));
+        return Err(differs(format!("found {} columns, expected {}", schema.columns.len(), version.columns.len())));
     }
     for expected in &version.columns {
         let name = &expected.schema.name;

@@ -1,13 +1,14 @@
 //! How the files of a dataset are opened and read.
 //!
-//! The best way to read depends on where files are and how large they are: io_uring hides the
-//! latency of disks, but does not help for files in memory; direct I/O keeps a dataset larger than
-//! memory from evicting itself; objects need concurrent requests. An [`IoChoice`] contains one such
-//! method ([`Io`]), the function that opens files with it ([`Opener`]), and the reason for it.
-//! Modules above this one only see readers of the core, however their bytes arrive.
+//! The best I/O method depends on where the files are and how large they are. io_uring hides the
+//! latency of disks, but does not help for files in memory. Direct I/O keeps a dataset larger than
+//! memory from evicting its own pages from the page cache. Objects need concurrent requests. An
+//! [`IoChoice`] contains one such method ([`Io`]), the function that opens files with it
+//! ([`Opener`]), and the reason for choosing it. Modules above this one see only a [`Reader`], and
+//! need not know how the bytes arrive.
 //!
-//! An explicit choice by the caller is final. Otherwise `choose` looks at the file system and the
-//! kernel, and `for_shuffled` at file sizes and the memory of this machine.
+//! An explicit choice by the caller is final. Otherwise, `choose` considers the file system and the
+//! kernel, and `for_shuffled` considers the file sizes and the memory of the machine.
 //!
 //! An [`IoPool`] opens and reads several files at the same time.
 
@@ -46,7 +47,8 @@ pub enum Io {
     Direct,
     /// Requests to an object store: all ranges of a batch at the same time.
     Object,
-    /// A function of the caller ([`DatasetOptions::open_with`](crate::DatasetOptions::open_with)).
+    /// A function that the caller provides
+    /// ([`DatasetOptions::open_with`](crate::DatasetOptions::open_with)).
     Custom,
 }
 
@@ -73,8 +75,8 @@ pub(crate) struct IoChoice {
     pub chosen: Option<&'static str>,
 }
 
-/// A function that opens files. If opening takes a round trip, there is also a function that starts
-/// it.
+/// A function that opens files. If opening a file takes a round trip, there is also a function that
+/// starts opening it.
 #[derive(Clone)]
 pub(crate) struct Opener {
     open: Arc<OpenFile>,
@@ -83,10 +85,11 @@ pub(crate) struct Opener {
 
 type OpenFile = dyn Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync;
 
-/// Starts to open a file, given the range from its footer to its end if that is known.
+/// Starts opening a file, given the range from its footer to its end if this is known.
 type BeginOpen = dyn Fn(&Path, Option<Range<u64>>) -> PendingReader + Send + Sync;
 
-/// An open in flight: waits for it, and returns the reader. Dropping it cancels further requests.
+/// An open in flight. Calling it waits for the open and returns the reader; dropping it cancels
+/// further requests.
 pub(crate) type PendingReader = Box<dyn FnOnce(OpenOptions) -> tensilo::Result<Reader> + Send>;
 
 impl fmt::Debug for Opener {
@@ -100,12 +103,12 @@ impl Opener {
         Self { open: Arc::new(open), begin: None }
     }
 
-    /// Returns an opener of files that take a round trip to open.
+    /// Returns an opener for files that take a round trip to open.
     #[cfg(feature = "object")]
     pub(crate) fn remote(begin: impl Fn(&Path, Option<Range<u64>>) -> PendingReader + Send + Sync + 'static) -> Self {
         let begin = Arc::new(begin);
         let open = begin.clone();
-        let end_of = |options: &OpenOptions| options.explicit_first_bytes().map(|bytes| bytes..bytes);
+        let end_of = |options: &OpenOptions| options.explicit_file_bytes().map(|bytes| bytes..bytes);
         let open = move |path: &Path, options: OpenOptions| open(path, end_of(&options))(options);
         Self { open: Arc::new(open), begin: Some(begin) }
     }
@@ -127,7 +130,7 @@ impl Opener {
         }
     }
 
-    /// Starts to open a file, and returns at once. Returns `None` if opening takes no round trip.
+    /// Starts opening a file, and returns at once. Returns `None` if opening takes no round trip.
     pub(crate) fn begin(&self, path: &Path, end: Option<Range<u64>>) -> Option<PendingReader> {
         self.begin.as_ref().map(|begin| begin(path, end))
     }
@@ -185,8 +188,9 @@ impl IoChoice {
         !is_on_network(path) && fits_in_cache(file_bytes(), memory_bytes())
     }
 
-    /// Returns direct I/O if it suits shuffled samples better: the page cache would keep little of
-    /// files with `file_bytes` in total. Not for windowed orders, whose runs the page cache serves.
+    /// Returns direct I/O if it suits shuffled samples better, that is, if files with `file_bytes`
+    /// in total are too large to stay in the page cache. It does not suit windowed orders, because
+    /// the page cache serves their runs.
     pub(crate) fn for_shuffled(&self, path: &Path, file_bytes: impl FnOnce() -> u64) -> Option<Self> {
         let is_suitable = self.chosen.is_some() && self.kind == Io::IoUring && !is_on_network(path);
         if !is_suitable || !is_larger_than_memory(file_bytes()) {
@@ -197,7 +201,7 @@ impl IoChoice {
             let file = UringFile::open_direct(path).or_else(|_| UringFile::open(path));
             options.open(file?)
         };
-        let why = "samples are shuffled, and the page cache would keep little of files larger than half of the memory";
+        let why = "samples are shuffled, and files larger than half of the memory would not stay in the page cache";
         Some(Self::explicit(Io::Direct, Opener::new(open)).with_reason(why))
     }
 }
@@ -214,7 +218,7 @@ impl IoChoice {
         false // unknown
     }
 
-    /// Returns a choice that suits shuffled samples better. This build has none.
+    /// Returns `None`, because this build has no I/O method that suits shuffled samples better.
     pub(crate) fn for_shuffled(&self, _: &Path, _: impl FnOnce() -> u64) -> Option<Self> {
         None
     }

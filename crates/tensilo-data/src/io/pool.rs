@@ -1,9 +1,9 @@
 //! Threads that wait for I/O, so that several files are opened and read at the same time.
 //!
-//! Opening or reading an object takes a round trip, and so does a file on a network. A batch whose
-//! samples are in many files would wait for one file after another. So a loader owns one pool. Its
-//! threads start with the first batch that needs them and stay until the loader is dropped, so
-//! later batches start no thread.
+//! Opening or reading an object, or a file on a network, takes a round trip. On a single thread, a
+//! batch with samples in many files would wait for one file after another. So each loader owns a
+//! pool. The threads of the pool start with the first batch that needs them and stay until the
+//! loader is dropped, so later batches start no threads.
 //!
 //! After `fork`, the child does not have the threads of the pool. There, work runs on the calling
 //! thread until the loader creates another pool.
@@ -18,25 +18,25 @@ use std::thread::{self, JoinHandle};
 /// Threads that wait for I/O.
 pub(crate) struct IoPool {
     depth: usize,
-    /// The process that made the pool.
+    /// The process that created the pool.
     process: u32,
     /// `None` if threads could not be started.
     threads: OnceLock<Option<Threads>>,
 }
 
-/// A thread pool, and the handles of its threads, which are joined when it is dropped.
+/// A thread pool, and the handles of its threads, which are joined when the pool is dropped.
 struct Threads {
     pool: ManuallyDrop<ThreadPool>,
     handles: Vec<JoinHandle<()>>,
 }
 
 impl IoPool {
-    /// Returns a pool that runs up to `depth` jobs at the same time. Starts no thread.
+    /// Returns a pool that runs up to `depth` jobs at the same time. Starts no threads.
     pub(crate) fn new(depth: usize) -> Self {
         Self { depth, process: process::id(), threads: OnceLock::new() }
     }
 
-    /// Returns a pool of the same depth for this process. Starts no thread.
+    /// Returns a pool of the same depth for this process. Starts no threads.
     pub(crate) fn reopened(&self) -> Self {
         Self::new(self.depth)
     }

@@ -1,12 +1,12 @@
 //! Files read with io_uring: all ranges of a batch are in flight at the same time.
 //!
-//! Each thread has its own ring, so reading takes no lock. It reads in waves, to bound the memory.
-//! The kernel writes to memory that the ring owns, and the bytes are copied to the caller from
-//! there. If the ring cannot wait for its reads, it leaks that memory, because the kernel may still
-//! write to it. The caller's memory is never at risk.
+//! Each thread has its own ring, so reading takes no lock. A thread reads in waves, which bounds
+//! the memory that it needs. The kernel writes to memory that the ring owns, and the bytes are
+//! copied to the caller from there. If the ring cannot wait for its reads, it leaks that memory,
+//! because the kernel may still write to it. The caller's memory is never at risk.
 //!
-//! io_uring is never required. Where it is missing or forbidden, for ranges above 1 GiB, and for
-//! each read that fails or is short, positional reads (`pread`) are used.
+//! io_uring is never required. Positional reads (`pread`) replace it where it is missing or
+//! forbidden, for ranges above 1 GiB, and for each read that fails or is short.
 
 use crate::sys::{AlignedMemory, ReadAt, Ring};
 use std::cell::RefCell;
@@ -27,7 +27,7 @@ const SECTOR: u64 = 4096;
 const ALIGNMENT: usize = 4096;
 /// Longer ranges are read with `pread`.
 const MAX_RANGE_BYTES: u64 = 1 << 30;
-/// The maximum size of a wave in bytes, except that a wave has at least one range.
+/// The maximum size of a wave in bytes. A longer range is a wave of its own.
 const WAVE_BYTES: usize = 8 << 20;
 
 /// A file whose ranges are read with io_uring: all ranges of a batch at the same time, with one
@@ -50,9 +50,9 @@ impl UringFile {
     }
 
     /// Opens a file for direct I/O (`O_DIRECT`): chunks bypass the page cache. Suits datasets
-    /// larger than memory, which would evict each chunk before it is read again. The index and the
-    /// block indexes of chunks still go through the page cache. Fails if the file system refuses
-    /// direct I/O.
+    /// larger than memory: the page cache would evict each chunk before it is read again. The index
+    /// and the block indexes of chunks still go through the page cache. Fails if the file system
+    /// refuses direct I/O.
     pub fn open_direct(path: impl AsRef<Path>) -> tensilo::Result<Self> {
         let path = path.as_ref();
         let positioned = PositionedFile::open(path)?;
@@ -91,9 +91,10 @@ impl UringFile {
         ranges.iter().take_while(fits).count().max(1)
     }
 
-    /// Reads ranges into the thread's memory, and copies them to `out`. The kernel must not write
-    /// to borrowed memory, because the ring leaks its memory if it cannot wait for its reads. Also,
-    /// direct reads are longer than their ranges.
+    /// Reads ranges into memory that the thread owns, and copies them to `out`. The kernel must not
+    /// write to `out` directly: if the ring cannot wait for its reads, it leaks the memory that
+    /// they write to, and borrowed memory cannot be leaked. Also, direct reads are longer than
+    /// their ranges.
     fn read_wave(&self, thread: RingRef<'_>, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {
         let RingRef { ring, memory } = thread;
         let (mut end, mut rest) = (0_usize, out);
@@ -142,7 +143,7 @@ impl UringFile {
         self.direct.as_ref().map_or(self.positioned.as_fd(), AsFd::as_fd)
     }
 
-    /// Reads aligned ranges into memory that the kernel writes to.
+    /// Reads aligned ranges into `memory`, which the kernel writes to directly.
     fn read_aligned(
         &self,
         ring: &mut Ring,
@@ -268,7 +269,7 @@ struct ThreadRing {
     ring: Option<Box<Ring>>,
     /// Memory reused for reads.
     memory: Option<Box<dyn ReadMemory>>,
-    /// The kernel has no io_uring, or forbids it.
+    /// Whether io_uring cannot be used: the kernel does not have it or forbids it, or a ring broke.
     is_unsupported: bool,
 }
 

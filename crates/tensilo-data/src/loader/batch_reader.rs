@@ -1,14 +1,14 @@
 //! The work of one thread: from the number of a step to the values of its batch.
 //!
 //! A [`BatchReader`] takes a batch through the stages: it prefetches the runs that later batches
-//! need, then plans, fetches, decodes and transforms. It owns the memory of these stages and reuses
-//! it for the next batch. Only decoding and the caller's function need a permit, so a thread that
-//! waits for storage does not keep others from decoding.
+//! need, then plans, fetches, decodes and transforms the batch. It owns the memory of these stages
+//! and reuses it for the next batch. Only decoding and the caller's function need a permit, so a
+//! thread that waits for storage does not keep others from decoding.
 //!
-//! A failure names the first damaged sample of a batch, not the others. So if damaged samples may
-//! be substituted, the reader tests the samples of a failed batch one at a time, replaces those
-//! that are damaged, and reads the batch again. This costs nothing for intact batches. A substitute
-//! depends only on the sample, the seed and the epoch, so all ranks and all retries agree on it.
+//! An error names only the first damaged sample of a batch. So if damaged samples are to be
+//! substituted, the reader tests the samples of a failed batch one at a time, replaces the damaged
+//! ones, and reads the batch again. This costs nothing for intact batches. A substitute depends
+//! only on the sample, the seed and the epoch, so all ranks and all retries agree on it.
 
 use super::decode::{BatchDecoder, ReadFailure};
 use super::deliver::batch::{Batch, BatchColumn};
@@ -36,7 +36,7 @@ pub(super) struct BatchReader {
     prefetcher: Arc<RunPrefetcher>,
     segments: Segments,
     decoder: BatchDecoder,
-    /// The blocks of the samples read last, for the GPU to decode.
+    /// The blocks of the samples that were read last, for the GPU to decode.
     #[cfg(feature = "cuda")]
     blocks: Option<BatchBlocks>,
 }
@@ -101,7 +101,7 @@ impl BatchReader {
         Ok(batch)
     }
 
-    /// Calls the caller's function with a batch, holding a permit to decode.
+    /// Calls the caller's function with a batch, while holding a permit to decode.
     pub(super) fn map(&self, batch: &mut Batch) -> Result<()> {
         let Some(function) = &self.setup.map else { return Ok(()) };
         self.permits.run(|| self.counters.time(Count::Decoding, || transform::run_map(function, batch)))
@@ -198,7 +198,7 @@ impl BatchReader {
         // read the sample itself again, because its error describes the damage
         let read = self.fill(&[sample], epoch, scratch).map_err(ReadFailure::into_error);
         Err(read.err().unwrap_or_else(|| {
-            DataError::Internal(format!("sample {sample} of the view was damaged, but a second read succeeds"))
+            DataError::Internal(format!("sample {sample} of the view was damaged, but reading it again succeeded"))
         }))
     }
 

@@ -1,13 +1,13 @@
 //! The third stage: from the bytes of a batch to its columns.
 //!
-//! A column of fixed shape is decoded directly to its position in the batch: each segment scatters
-//! its samples into one tensor, in memory of the loader or of the caller. The samples of a ragged
-//! column have unknown lengths, so each segment is decoded into a separate buffer, and [`join`]
-//! concatenates the buffers in batch order. If one segment has the whole batch in order, its buffer
-//! is used without a copy. Casts and padding follow column by column, while the values are still in
-//! the processor's cache.
+//! The samples of a fixed column are decoded directly to their positions in the batch: each segment
+//! scatters its samples into one tensor, in memory of the loader or of the caller. The samples of a
+//! ragged column have unknown lengths, so each segment is decoded into a separate buffer, and
+//! [`join`] concatenates the buffers in batch order. If one segment has the whole batch in order,
+//! its buffer is used without a copy. Casts and padding follow column by column, while the values
+//! are still in the processor's cache.
 //!
-//! A [`ReadFailure`] distinguishes errors that would occur with any samples, such as a lack of
+//! A [`ReadFailure`] distinguishes errors that do not depend on the samples, such as a lack of
 //! memory or an interrupt, from failures in a file that was found and opened. Only damaged samples
 //! of such a file can be substituted.
 
@@ -22,7 +22,7 @@ use tensilo::{ColumnBuffer, ErrorKind};
 
 /// The reason why samples were not read.
 pub(super) enum ReadFailure {
-    /// The batch could not be read with any other samples either.
+    /// The error would also occur with other samples.
     Fatal(DataError),
     /// Reading failed in a file that was found and opened.
     Failed(DataError),
@@ -43,11 +43,11 @@ impl ReadFailure {
 
 /// Decodes batches in reused memory.
 pub(super) struct BatchDecoder {
-    /// A decoder per column, which caches its last chunk.
+    /// One decoder for each column. It caches the last chunk that it decoded.
     pub(super) decoders: Vec<Decoder>,
-    /// The positions of null samples, per column.
+    /// The positions of null samples, for each column.
     nulls: Vec<Vec<usize>>,
-    /// Decoded elements that are still to be converted or padded.
+    /// Decoded elements that have yet to be converted or padded.
     staging: AlignedBuffer,
     /// The size of the previous batch on the GPU, in bytes.
     #[cfg(feature = "cuda")]

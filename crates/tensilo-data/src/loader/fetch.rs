@@ -1,20 +1,22 @@
-//! The second stage: the bytes of a batch, and read-ahead of the runs that follow.
+//! The second stage: fetches the bytes of a batch, and prefetches the runs that follow.
 //!
-//! [`fetch`] reads the ranges that the plans list. Where each read takes a round trip, it
-//! prefetches the ranges of all files before it waits for the first, so that a batch waits once and
-//! not once per file.
+//! [`fetch`] reads the ranges that the plans list. If each read takes a round trip, it prefetches
+//! the ranges of all files before it waits for the first file. A batch then waits once, and not
+//! once per file.
 //!
-//! A batch of a windowed order takes a few samples from each of many runs, in shuffled order. Read
-//! one by one, they would be small random reads, although all samples of a run are needed before
-//! its window ends. So [`RunPrefetcher`] prefetches whole runs ahead of the batches: all runs of
-//! the current window, and the same share of the next window as the batches have read of this one.
-//! Then the operating system reads local files at sequential speed, and an object store answers
-//! many large requests at the same time. Runs are planned like batches, but nothing waits for their
-//! bytes. Errors are ignored, because reading the samples encounters them again.
+//! In a windowed order, a batch takes a few samples from each of many runs, in shuffled order.
+//! Reading these samples one by one would take many small random reads, although all samples of a
+//! run are needed before its window ends. So [`RunPrefetcher`] prefetches whole runs ahead of the
+//! batches: all runs of the current window, and a share of the next window. This share is as large
+//! as the share of the current window that the batches have read. The operating system then reads
+//! local files at sequential speed, and an object store answers many large requests at the same
+//! time. Runs are planned like batches, but no thread waits for their bytes. Errors are ignored,
+//! because reading the samples reports them again.
 //!
-//! Sequential orders have runs only for object stores, because an operating system detects
-//! sequential reads of local files by itself. One thread at a time prefetches, just before its own
-//! batch, and a bounded number of runs per batch, so that no batch is held up for long.
+//! In a sequential order, runs are prefetched only from object stores, because an operating system
+//! detects sequential reads of local files by itself. Only one thread at a time prefetches, just
+//! before it reads its own batch. It prefetches a bounded number of runs, so that no batch is held
+//! up for long.
 
 use super::plan::files::{self, ViewGroup, find_group};
 use super::plan::schedule::{Schedule, StepStart};
@@ -29,8 +31,8 @@ use std::sync::{Mutex, PoisonError, TryLockError};
 use tensilo::stages::ReadPlan;
 
 /// Reads the bytes of all segments of a batch, unless their files are mapped. A batch waits here
-/// only for values; files were opened, and indexes and block indexes were read, when it was
-/// planned.
+/// only for values: its files were opened, and their indexes and block indexes were read, when it
+/// was planned.
 pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
     let opened_many = segments.opened_many();
     let segments = segments.all_mut();
@@ -49,27 +51,28 @@ pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
 
 /// The maximum number of ranks that are assumed to be on one machine.
 const RANKS_PER_MACHINE: u32 = 8;
-/// The maximum number of runs that are prefetched per batch beyond those that it needs, so that no
-/// batch waits long.
+/// The maximum number of runs that are prefetched per batch beyond the runs that the batch needs,
+/// so that no batch waits for long.
 const MAX_RUNS_PER_BATCH: u64 = 8;
 /// The maximum number of file groups that are opened to prefetch a run: opening files takes longer
 /// than reading small ones.
 const MAX_FILES_PER_RUN: usize = 4;
-/// The same limit for objects: opening a small object reads all of it.
+/// The same limit for objects. It is higher because opening a small object reads all of it.
 const MAX_OBJECTS_PER_RUN: usize = 64;
 /// The maximum number of object groups that are opened to prefetch runs before a batch, unless the
 /// batch itself needs more.
 const MAX_OBJECTS_PER_BATCH: usize = 128;
 
-/// The prefetched runs of an iterator, shared by its threads.
+/// Prefetches the runs of an iterator. The threads of the iterator share it.
 pub(super) struct RunPrefetcher {
     /// The number of prefetched runs since the start of the iterator's first epoch.
     count: AtomicU64,
     /// The epochs in which runs are prefetched.
     epochs: Range<u64>,
-    /// The deferred ranges. The lock also lets only one thread prefetch at a time.
+    /// The ranges that are deferred to later batches. The lock also ensures that only one thread
+    /// prefetches at a time.
     deferred: Mutex<Vec<GroupRange>>,
-    /// Whether there are deferred ranges, readable without the lock.
+    /// Whether there are deferred ranges. This can be read without the lock.
     has_deferred: AtomicBool,
 }
 
@@ -79,7 +82,7 @@ impl RunPrefetcher {
         let end = match setup.read_ahead {
             ReadAhead::Never => first.epoch,
             ReadAhead::Always => u64::MAX,
-            ReadAhead::Auto if setup.division.world() > RANKS_PER_MACHINE => first.epoch,
+            ReadAhead::Auto if setup.division.world_size() > RANKS_PER_MACHINE => first.epoch,
             ReadAhead::Auto if setup.reads_objects || is_larger_than_memory(setup) => u64::MAX,
             ReadAhead::Auto => first.epoch.saturating_add(1),
         };
@@ -93,11 +96,12 @@ impl RunPrefetcher {
         Self { count, epochs, deferred, has_deferred: AtomicBool::new(false) }
     }
 
-    /// Prefetches runs when a thread starts the batch of a step, which has these samples.
+    /// Prefetches runs. A thread calls this when it starts the batch of a step, which has these
+    /// samples.
     ///
     /// For objects, all runs of the batch have been requested when this returns, so planning the
     /// batch sends no separate requests for headers in these runs. If the runs are in more groups
-    /// than may be opened at the same time, ranges without samples of the batch are deferred to
+    /// than can be opened at the same time, ranges without samples of the batch are deferred to
     /// later calls.
     pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, start: StepStart, samples: &[u64]) {
         if !self.epochs.contains(&start.epoch) {
@@ -136,8 +140,8 @@ impl RunPrefetcher {
         self.count.store(end, Ordering::Release);
     }
 
-    /// Finds the ranges of runs by their numbers since the first epoch. Each epoch has `count`
-    /// runs.
+    /// Finds the ranges of the requested runs. Their numbers count from the start of the first
+    /// epoch, and each epoch has `count` runs.
     fn find(&self, setup: &Setup, schedule: &Schedule, requested: Range<u64>, count: u64) -> Vec<GroupRange> {
         let requested = requested.map(|run| (self.epochs.start.saturating_add(run / count), run % count));
         let requested = requested.filter(|(epoch, _)| self.epochs.contains(epoch));
@@ -154,7 +158,7 @@ impl RunPrefetcher {
     }
 }
 
-/// Prefetches the ranges that a batch needs first, and leaves the others in `ranges`.
+/// Prefetches the ranges that a batch needs first, and leaves the other ranges in `ranges`.
 fn prefetch_first(setup: &Setup, ranges: &mut Vec<GroupRange>, batch: impl FnOnce() -> BatchSamples) {
     let max_groups = if setup.reads_objects { MAX_OBJECTS_PER_BATCH } else { usize::MAX };
     let first = take_first(ranges, max_groups, batch);
@@ -181,9 +185,9 @@ fn prefetch_first(setup: &Setup, ranges: &mut Vec<GroupRange>, batch: impl FnOnc
     let _ = ReadPlan::prefetch_all(&plans); // reading the samples reports the same errors
 }
 
-/// Takes all ranges if they are in at most `max_groups` groups of files. Otherwise, sorts the
-/// ranges with samples of the batch first, and takes the first `max_groups` ranges, or all with
-/// samples of the batch if there are more.
+/// Takes all ranges if they are in at most `max_groups` groups of files. Otherwise, takes
+/// `max_groups` ranges, beginning with the ranges that have samples of the batch. If more than
+/// `max_groups` ranges have samples of the batch, takes all of these.
 fn take_first(
     ranges: &mut Vec<GroupRange>,
     max_groups: usize,
@@ -213,7 +217,7 @@ impl BatchSamples {
         Self(requested)
     }
 
-    /// Returns whether a range has any of the samples.
+    /// Returns whether a range has any samples of the batch.
     fn is_in(&self, range: &GroupRange) -> bool {
         let dataset = range.group.dataset;
         let first = self.0.partition_point(|sample| *sample < (dataset, range.samples.start));
@@ -221,7 +225,7 @@ impl BatchSamples {
     }
 }
 
-/// Returns the runs that are prefetched.
+/// Returns the runs of an order that are prefetched, if any are.
 fn runs<'o>(setup: &Setup, order: &'o EpochOrder) -> Option<Runs<'o>> {
     match setup.view.datasets().first() {
         Some(dataset) if setup.reads_objects => order.runs_of(dataset.window_sizes().run.get().into()),
@@ -251,7 +255,8 @@ fn span_of(setup: &Setup, order: &EpochOrder, epoch: u64, run: u64) -> Option<Sp
     (is_close && dataset == last_dataset).then(|| Span { dataset, samples: first..last.saturating_add(1) })
 }
 
-/// Returns the ranges of a run, one per group of files: the first ones, up to the limit on groups.
+/// Returns the first ranges of a run, one for each group of files, up to the maximum number of
+/// groups.
 fn ranges_of(setup: &Setup, span: &Span) -> Vec<GroupRange> {
     let max_groups = if setup.reads_objects { MAX_OBJECTS_PER_RUN } else { MAX_FILES_PER_RUN };
     let (mut start, end) = (span.samples.start, span.samples.end);

@@ -1,8 +1,8 @@
 //! The public handles of a loader: [`Loader`] and [`SampleReader`].
 //!
-//! A [`Loader`] holds only a setup and starts nothing. Its iterators have threads and deliver the
-//! batches of epochs in order. A [`SampleReader`] reads arbitrary samples on the calling thread.
-//! Both run the same [`BatchReader`], so they deliver the same values.
+//! A [`Loader`] holds only a setup and starts no threads. Its iterators have threads and deliver
+//! the batches of epochs in order. A [`SampleReader`] reads arbitrary samples on the calling
+//! thread. Both run the same [`BatchReader`], so they deliver the same values.
 
 use super::batch_reader::{BatchReader, Shared};
 use super::decode::ReadFailure;
@@ -20,9 +20,9 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Delivers the batches of a rank, which threads read ahead of the consumer.
+/// Delivers the batches of a rank. Threads read them ahead of the consumer.
 ///
-/// A loader has no threads and is cheap to clone; its iterators have threads.
+/// A loader has no threads and is cheap to clone; only its iterators have threads.
 #[derive(Clone)]
 pub struct Loader(Arc<Setup>);
 
@@ -53,11 +53,11 @@ impl Loader {
     }
 
     /// Returns the batches from a state to the end of its epoch, in the order of the state. The
-    /// batch size and the number of ranks may differ from the job that saved it.
+    /// batch size and the number of ranks can be different from when the state was saved.
     ///
     /// Fails if the state belongs to a different dataset, view or number of samples, or if the
-    /// loader was given a different order, seed or last batch. Cost: starts threads, whatever the
-    /// position.
+    /// loader was given a different order, seed or last batch. Cost: starts threads; the position
+    /// does not matter.
     pub fn resume(&self, state: &State) -> Result<BatchIterator> {
         self.resume_until(state, state.epoch.saturating_add(1))
     }
@@ -69,21 +69,21 @@ impl Loader {
         Ok(BatchIterator::new(setup, schedule))
     }
 
-    /// Returns the state at the start of an epoch, from which [`Loader::resume`] delivers all of
-    /// it.
+    /// Returns the state at the start of an epoch. From it, [`Loader::resume`] delivers the whole
+    /// epoch.
     pub fn state(&self, epoch: u64) -> State {
         Schedule::for_epochs(&self.0, epoch..epoch.saturating_add(1)).state(&self.0, 0, Receipt::default())
     }
 
-    /// Fails if [`Loader::resume`] would fail with this state. Starts no thread.
+    /// Fails if [`Loader::resume`] would fail with this state. Starts no threads.
     pub fn check(&self, state: &State) -> Result<()> {
         Schedule::resume(&self.0, state, state.epoch.saturating_add(1)).map(|_| ())
     }
 
-    /// Returns the samples of the view that this rank takes in the step that starts at a position
-    /// of an epoch, including damaged ones. Fails if they do not fit in memory. Cost: computes
-    /// their order.
-    pub fn samples(&self, epoch: u64, position: u64) -> Result<Vec<u64>> {
+    /// Returns the indices of the samples that this rank takes in the step that starts at a
+    /// position of an epoch, including damaged ones. Fails if they do not fit in memory. Cost:
+    /// computes their order.
+    pub fn indices(&self, epoch: u64, position: u64) -> Result<Vec<u64>> {
         let mut samples = Vec::new();
         let start = StepStart { epoch, position };
         Schedule::for_epochs(&self.0, epoch..epoch.saturating_add(1)).samples(start, &mut samples)?;
@@ -106,7 +106,7 @@ impl Loader {
 
     /// Returns the number of batches from a position of an epoch to its end.
     pub fn batches_from(&self, position: u64) -> u64 {
-        self.0.division.steps(self.0.view.n(), position)
+        self.0.division.steps(self.0.view.sample_count(), position)
     }
 
     /// Returns the number of batches of an epoch.
@@ -115,7 +115,8 @@ impl Loader {
     }
 }
 
-/// Gives the device a way to read samples without the GPU, to explain what the GPU refused.
+/// Gives the device a function that reads samples without the GPU. If the GPU refuses a block, this
+/// function reports the error in detail.
 #[cfg(feature = "cuda")]
 fn with_host(mut setup: Setup) -> Setup {
     let on_host = Loader(Arc::new(setup.on_host()));
@@ -127,7 +128,7 @@ fn with_host(mut setup: Setup) -> Setup {
 }
 
 /// Reads arbitrary samples as batches, with the columns, casts and paddings of a [`Loader`]. It has
-/// no thread: each thread that reads needs its own reader.
+/// no threads of its own, and each thread that reads needs its own reader.
 pub struct SampleReader(BatchReader);
 
 impl fmt::Debug for SampleReader {
@@ -141,11 +142,11 @@ impl SampleReader {
         Self(reader)
     }
 
-    /// Reads samples of the view in the given order; repeated samples are delivered each time. For
-    /// a mixture, these are its samples in epoch 0.
+    /// Reads samples of the view in the given order. A sample that is given several times is
+    /// delivered several times. For a mixture, the samples are the ones of epoch 0.
     ///
-    /// Fails if a sample is not in the view or is damaged; nothing is substituted. Cost: a gather.
-    /// The loader reuses the memory when the batch is dropped.
+    /// Fails if a sample is not in the view or is damaged; nothing is substituted. Cost: the same
+    /// as for a batch of the loader. The loader reuses the memory when the batch is dropped.
     pub fn take(&mut self, samples: &[u64]) -> Result<Batch> {
         let n = self.0.schedule.n();
         if let Some(sample) = samples.iter().find(|sample| **sample >= n) {

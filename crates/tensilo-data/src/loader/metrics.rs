@@ -1,9 +1,8 @@
 //! What a loader has done, and where its time went.
 //!
-//! Threads add to relaxed atomic counters, one per number and stage, so that counting takes no
-//! lock. [`LoaderMetrics`] is a copy of the counters at one moment. Its verdict compares the time
-//! that the consumer waited with the time that each stage took, and says in one sentence what to
-//! change.
+//! Threads add to relaxed atomic counters, so counting takes no lock. [`LoaderMetrics`] is a
+//! snapshot of the counters. Its verdict compares the time that the consumer waited with the time
+//! that each stage took, and says in one sentence what to change.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,11 +23,11 @@ pub struct LoaderMetrics {
     pub read_bytes: u64,
     /// The number of damaged samples that were replaced by others.
     pub substitutes: u64,
-    /// The time since the iterator was made.
+    /// The time since the iterator was created.
     pub elapsed: Duration,
     /// The time that the consumer waited for batches other than the first.
     pub waited: Duration,
-    /// The time from the first request of the consumer to the first batch.
+    /// The time from the consumer's first request to its first batch.
     pub first_batch: Duration,
     /// The time spent planning, summed over all threads.
     pub planning: Duration,
@@ -56,14 +55,15 @@ pub struct LoaderMetrics {
 }
 
 impl LoaderMetrics {
-    /// Returns the share of time that the consumer waited for batches and for the GPU, 0 to 1.
+    /// Returns the share of the time that the consumer waited for batches and for the GPU, from 0
+    /// to 1.
     pub fn waiting_share(&self) -> f64 {
         let elapsed = self.elapsed.saturating_sub(self.first_batch).as_secs_f64();
         let waited = self.waited.saturating_add(self.device_waited).as_secs_f64();
         if elapsed > 0.0 { (waited / elapsed).min(1.0) } else { 0.0 }
     }
 
-    /// Returns advice in one sentence. A loop that does nothing but take batches always waits for
+    /// Returns advice in one sentence. Note that a loop that only takes batches always waits for
     /// them.
     pub fn verdict(&self) -> String {
         let share = self.waiting_share() * 100.0;

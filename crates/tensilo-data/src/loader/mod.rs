@@ -1,7 +1,7 @@
 //! The loader: batches that are ready before the consumer requests them.
 //!
-//! A training step must wait neither for storage nor for decoding. So a loader prepares several
-//! batches at the same time, and one thread takes each batch through all of five stages:
+//! A training step should not have to wait for storage or decoding. So a loader prepares several
+//! batches at the same time, and a single thread takes each batch through five stages:
 //!
 //! | stage | what it does |
 //! |---|---|
@@ -13,15 +13,15 @@
 //!
 //! With a GPU, `device` collects stored blocks instead of decoding them, and launches batches.
 //!
-//! A batch is the unit of work: nothing is handed from thread to thread between stages. There are
+//! A batch is the unit of work: no data passes from one thread to another between stages. There are
 //! `io_depth` threads, and permits let at most `decode_threads` of them decode. A high I/O depth
-//! thus hides the latency of storage without more threads decoding than there are processors.
+//! thus hides the latency of storage, without more decoding threads than there are processors.
 //!
-//! The samples of a step follow from its number by arithmetic. So the threads need no coordination
-//! beyond a counter of steps, and a batch is the same whatever the number of threads.
-//! [`batch_reader`] implements the work of one thread. Threads share the [`setup`], which never
-//! changes, and otherwise only the queue of batches, the permits, the memory pool, the counters and
-//! the state of prefetching.
+//! The samples of a step are computed from its number. So the threads need no coordination beyond a
+//! counter of steps, and a batch is the same whatever the number of threads. [`batch_reader`]
+//! implements the work of one thread. All threads share the [`setup`], which never changes. The
+//! only mutable state that they share is the queue of batches, the permits, the memory pool, the
+//! counters and the state of prefetching.
 
 mod batch_reader;
 mod decode;

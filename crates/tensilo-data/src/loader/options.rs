@@ -1,7 +1,8 @@
 //! The options of a loader: what to deliver, in which order, and how.
 //!
-//! Setters only store values. [`LoaderOptions::loader`] checks them against the view and resolves
-//! them to a setup that never changes, so that a wrong option is an error before a thread starts.
+//! Setters only store values. [`LoaderOptions::loader`] checks the values against the view and
+//! resolves them to a setup that never changes. So an invalid option is an error before any thread
+//! starts.
 
 use super::deliver::batch::Batch;
 use super::deliver::memory::BatchAllocator;
@@ -46,9 +47,9 @@ use tensilo::DType;
 /// ```
 #[derive(Clone)]
 pub struct LoaderOptions {
-    batch: u32,
+    batch_size: u32,
     rank: u32,
-    world: u32,
+    world_size: u32,
     last_batch: Option<LastBatch>,
     order: Option<Order>,
     seed: Option<u64>,
@@ -70,20 +71,20 @@ pub struct LoaderOptions {
 
 impl fmt::Debug for LoaderOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { batch, rank, world, last_batch, order, seed, columns, .. } = self;
-        let shown = (batch, rank, world, last_batch, order, seed, columns);
+        let Self { batch_size, rank, world_size, last_batch, order, seed, columns, .. } = self;
+        let shown = (batch_size, rank, world_size, last_batch, order, seed, columns);
         f.debug_tuple("LoaderOptions").field(&shown).finish_non_exhaustive()
     }
 }
 
 impl LoaderOptions {
-    /// Returns the defaults for batches of `batch` samples: all columns, one rank, seed 0,
+    /// Returns the defaults for batches of `batch_size` samples: all columns, one rank, seed 0,
     /// [`LastBatch::Drop`], and the order that [`LoaderOptions::order`] describes.
-    pub fn new(batch: u32) -> Self {
+    pub fn new(batch_size: u32) -> Self {
         Self {
-            batch,
+            batch_size,
             rank: 0,
-            world: 1,
+            world_size: 1,
             last_batch: None,
             order: None,
             seed: None,
@@ -105,12 +106,12 @@ impl LoaderOptions {
     }
 
     /// Sets the number of this rank, counted from 0, and the number of ranks.
-    pub fn rank(mut self, rank: u32, world: u32) -> Self {
-        (self.rank, self.world) = (rank, world);
+    pub fn rank(mut self, rank: u32, world_size: u32) -> Self {
+        (self.rank, self.world_size) = (rank, world_size);
         self
     }
 
-    /// Sets what happens to samples at the end of an epoch that do not fill a step.
+    /// Sets what happens to the samples at the end of an epoch that do not fill a step.
     pub fn last_batch(mut self, last_batch: LastBatch) -> Self {
         self.last_batch = Some(last_batch);
         self
@@ -136,18 +137,20 @@ impl LoaderOptions {
         self
     }
 
-    /// Delivers a column as another type. Floats become any float, rounded to nearest even if it is
-    /// narrower. Integers of at most 2 bytes and bools become `f32`, integers of 4 bytes `f64`.
-    /// Integers and bools become wider integers that have all their values.
+    /// Delivers a column as another type. Floats can be cast to any float type; narrower types
+    /// round to nearest, with ties to even. Integers of at most 2 bytes and bools can be cast to
+    /// `f32`, and integers of 4 bytes to `f64`. Integers and bools can be cast to wider integers
+    /// that represent all of their values.
     pub fn cast(mut self, column: impl Into<String>, to: DType) -> Self {
         self.casts.push((column.into(), to));
         self
     }
 
-    /// Sets whether columns whose stored elements are not their values are delivered in stored
-    /// form: decimals as unscaled integers or their bytes, intervals as their components. By
-    /// default such a column is an error. [`LogicalType::of`] says what the elements represent.
-    /// [`LoaderOptions::cast`] of such a column to another type is still an error.
+    /// Sets whether decimals and intervals are delivered in stored form. Their stored elements are
+    /// not their values: a decimal is stored as an unscaled integer or its bytes, and an interval
+    /// as its components. By default, such a column is an error. [`LogicalType::of`] says what the
+    /// elements represent. Casting such a column to another type with [`LoaderOptions::cast`] is
+    /// still an error.
     ///
     /// Dates, times, timestamps and durations are delivered with either setting, as counts of the
     /// unit that [`LogicalType::of`] gives.
@@ -161,11 +164,11 @@ impl LoaderOptions {
     /// Decodes on a GPU. Batches contain stored blocks, and
     /// [`BatchIterator::on_device`](super::BatchIterator::on_device) decodes them into GPU memory.
     /// Text and lists stay in host memory unless they are padded. Other columns that the GPU cannot
-    /// decode are decoded on the host and sent with the rest.
+    /// decode are decoded on the host and sent together with the blocks.
     ///
     /// Such a loader supports neither [`LoaderOptions::map`] nor [`LoaderOptions::allocator`]. With
     /// [`OnDamage::Substitute`], a sample whose checksum does not match is substituted. If the
-    /// checksum of a sample matches but its encoding breaks a rule, its batch is an error.
+    /// checksum of a sample matches but its encoding breaks a rule, reading the batch fails.
     #[cfg(feature = "cuda")]
     pub fn decode_on(mut self, gpu: &tensilo_cuda::Gpu) -> Self {
         self.gpu = Some(gpu.clone());
@@ -182,7 +185,7 @@ impl LoaderOptions {
         self
     }
 
-    /// Delivers a ragged or nested column as a tensor, see [`Padding`].
+    /// Delivers a ragged or nested column as a tensor; see [`Padding`].
     pub fn pad(mut self, column: impl Into<String>, padding: Padding) -> Self {
         self.paddings.push((column.into(), padding));
         self
@@ -190,9 +193,9 @@ impl LoaderOptions {
 
     /// Sets the maximum number of threads that decode concurrently.
     ///
-    /// The default, 0, is one less than the number of processors, and at least 1, which leaves one
-    /// for the consumer. If the consumer waits and [`LoaderMetrics`](super::LoaderMetrics) show
-    /// more decoding than fetching, raise it.
+    /// The default, 0, means one less than the number of processors, but at least 1. This leaves
+    /// one processor for the consumer. If the consumer waits and
+    /// [`LoaderMetrics`](super::LoaderMetrics) show more decoding than fetching, raise it.
     pub fn decode_threads(mut self, threads: usize) -> Self {
         self.threads.decode_threads = threads;
         self
@@ -202,8 +205,8 @@ impl LoaderOptions {
     /// these threads wait for storage, others decode. A value below
     /// [`decode_threads`](Self::decode_threads) is raised to it.
     ///
-    /// The default, 0, is the number of decode threads, and at least 4 for objects of a store. If
-    /// storage has a high latency and [`LoaderMetrics`](super::LoaderMetrics) show more fetching
+    /// The default, 0, means the number of decode threads, but at least 4 for objects of a store.
+    /// If storage has a high latency and [`LoaderMetrics`](super::LoaderMetrics) show more fetching
     /// than decoding, raise it.
     ///
     /// If the samples of a batch are in several files that are not open, up to 16 of these files
@@ -217,8 +220,8 @@ impl LoaderOptions {
     /// Sets the prefetch depth: the maximum number of batches that are ready or in progress before
     /// the consumer requests them. A value below [`io_depth`](Self::io_depth) is raised to it.
     ///
-    /// The default, 0, is twice the I/O depth. If the duration of the consumer's steps or of reads
-    /// varies a lot, raise it. Each batch takes memory.
+    /// The default, 0, means twice the I/O depth. If the duration of reads or of the consumer's
+    /// steps varies a lot, raise it. Each batch takes memory.
     pub fn prefetch(mut self, batches: usize) -> Self {
         self.threads.prefetch = batches;
         self
@@ -245,7 +248,7 @@ impl LoaderOptions {
     }
 
     /// Sets a function that is called before each segment of at most 16,384 samples is read or
-    /// decoded. If it returns `Break`, the batch is an error of kind
+    /// decoded. If it returns `Break`, reading the batch fails with an error of kind
     /// [`Cancelled`](tensilo::ErrorKind::Cancelled).
     pub fn interrupt(mut self, interrupt: Interrupt) -> Self {
         self.interrupt = Some(interrupt);
@@ -256,9 +259,9 @@ impl LoaderOptions {
     /// after casts and padding, on the thread that decoded the batch, so at most
     /// [`decode_threads`](Self::decode_threads) calls run concurrently. Order, states and receipts
     /// are unaffected. A function that depends only on the batch gives the same values after a
-    /// resume. A [`SampleReader`] calls it, too.
+    /// resume. A [`SampleReader`] also calls it.
     ///
-    /// If it fails or panics, the batch is an error.
+    /// If the function fails or panics, reading the batch fails.
     ///
     /// ```
     /// use tensilo_data::{LoaderOptions, View};
@@ -289,7 +292,7 @@ impl LoaderOptions {
         self
     }
 
-    /// Returns a loader for a view. Starts no thread and opens no file.
+    /// Returns a loader for a view. Starts no threads and opens no files.
     ///
     /// Fails if an option is not valid for the view: a column does not exist or differs among
     /// datasets, a cast or a padding is not possible, the rank is not below the number of ranks, or
@@ -297,27 +300,27 @@ impl LoaderOptions {
     /// [`LoaderOptions::stored_elements`] is set and the column is not cast.
     pub fn loader(self, view: &View) -> Result<Loader> {
         let setup = self.setup(view)?;
-        check_steps(setup.division, view.n())?;
+        check_steps(setup.division, view.sample_count())?;
         Ok(Loader::new(setup))
     }
 
     /// Returns a reader of arbitrary samples of a view for the calling thread, like
-    /// [`Loader::reader`](super::Loader::reader), but also if an epoch has no steps. Otherwise
-    /// fails as [`LoaderOptions::loader`] does.
+    /// [`Loader::reader`](super::Loader::reader). Fails if [`LoaderOptions::loader`] fails, but an
+    /// epoch without steps is not an error.
     pub fn reader(self, view: &View) -> Result<SampleReader> {
         Ok(Loader::new(self.setup(view)?).reader())
     }
 
     /// Reads a range of samples of a view, checks them, and sends them in stored form to the GPU of
     /// [`LoaderOptions::decode_on`], where they stay. Starting with the first sample, sends as many
-    /// as fit in `max_bytes`, in whole uploads of about 64 MiB. Columns must be numbers of a fixed
-    /// shape, or padded with only the first extent varying. The only casts on the GPU are from
-    /// `bf16` and `f16` to `f32`.
+    /// samples as fit in `max_bytes`, in whole uploads of about 64 MiB. Columns must be numeric,
+    /// and must either have a fixed shape, or be padded and vary only in the first extent. The only
+    /// casts on the GPU are from `bf16` and `f16` to `f32`.
     ///
     /// Calls `progress` with the number of samples sent so far and the total. If it returns
-    /// `Break`, the error is of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
+    /// `Break`, fails with an error of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
     ///
-    /// Fails as [`LoaderOptions::loader`] does, or if the range is not in the view, a sample is
+    /// Fails if [`LoaderOptions::loader`] fails, or if the range is not in the view, a sample is
     /// damaged, or a file does not have a column. Cost: reads the columns once.
     #[cfg(feature = "cuda")]
     pub fn resident(
@@ -334,7 +337,7 @@ impl LoaderOptions {
     }
 
     fn setup(self, view: &View) -> Result<Setup> {
-        let division = Division::new(self.batch, self.world, self.last_batch.unwrap_or_default())?;
+        let division = Division::new(self.batch_size, self.world_size, self.last_batch.unwrap_or_default())?;
         let columns =
             ColumnSpecs::new(view, self.columns.as_deref(), &self.casts, &self.paddings, self.stored_elements)?;
         let explicit = (self.order, self.seed, self.last_batch);

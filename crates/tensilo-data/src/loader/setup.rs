@@ -1,8 +1,8 @@
 //! The resolved options of a loader, which all of its threads share and which never change.
 //!
-//! Defaults are resolved here: thread counts from the number of processors and from where the files
-//! are, the order from the dataset. A forked process gets its own setup, with file handles and an
-//! I/O pool that share no lock with threads of the parent.
+//! Defaults are resolved here: thread counts depend on the number of processors and on where the
+//! files are, and the order comes from the dataset. A forked process gets its own setup, with file
+//! handles and an I/O pool that share no lock with threads of the parent.
 
 use super::deliver::batch::BatchColumn;
 use super::deliver::memory::{BatchAllocator, Pool};
@@ -18,18 +18,19 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::{process, thread};
 
-/// A function that a reader calls to learn whether to continue.
+/// A function that a reader calls to find out whether to continue.
 pub type Interrupt = Arc<dyn Fn() -> ControlFlow<()> + Send + Sync>;
 
 /// How a loader treats damaged samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OnDamage {
-    /// The batch is an error that names the sample.
+    /// Reading the batch fails with an error that names the sample.
     #[default]
     Error,
-    /// Damaged samples are replaced by others, the same ones on every rank ([`substitute`]). Files
-    /// that were replaced, or that cannot be opened or read, are still errors.
+    /// Damaged samples are replaced by other samples, which are the same on every rank
+    /// ([`substitute`]). Files that were replaced, or that cannot be opened or read, are still
+    /// errors.
     ///
     /// [`substitute`]: crate::substitute()
     Substitute,
@@ -39,14 +40,14 @@ pub enum OnDamage {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReadAhead {
-    /// In the first epoch of an iterator. In later epochs if the files are larger than half of the
-    /// machine's memory, or in an object store. Never with more than 8 ranks: each would read all
-    /// of the data.
+    /// Prefetches in the first epoch of an iterator, and in later epochs if the files are larger
+    /// than half of the machine's memory or are in an object store. Never prefetches with more than
+    /// 8 ranks, because each rank would read all of the data.
     #[default]
     Auto,
-    /// Always. If ranks are on different machines, each machine reads all of the data.
+    /// Always prefetches. If ranks are on different machines, each machine reads all of the data.
     Always,
-    /// Never: only requested samples are read.
+    /// Never prefetches: only requested samples are read.
     Never,
 }
 
@@ -79,13 +80,13 @@ pub(super) struct Setup {
     /// The GPU that decodes, if any.
     #[cfg(feature = "cuda")]
     pub device: Option<super::device::blocks::Device>,
-    /// The memory of batches, which later epochs reuse.
+    /// The memory of batches, which later batches and epochs reuse.
     pub pool: Arc<Pool<Vec<BatchColumn>>>,
 }
 
 /// The number of threads that open and read files of a batch concurrently: enough to keep many
-/// requests to a network server in flight. Many objects start to open together, whatever this
-/// number.
+/// requests to a network server in flight. This number does not limit objects: a single thread
+/// starts opening many of them at the same time.
 const IO_THREADS: usize = 16;
 /// The minimum default I/O depth for objects of a store.
 const OBJECT_IO_DEPTH: usize = 4;
@@ -125,8 +126,8 @@ impl Threads {
 
 impl Setup {
     pub(super) fn new(view: View, division: Division, rank: u32, columns: ColumnSpecs) -> Result<Self> {
-        if rank >= division.world() {
-            let message = format!("rank {rank} of {} does not exist: ranks are counted from 0", division.world());
+        if rank >= division.world_size() {
+            let message = format!("rank {rank} of {} does not exist: ranks are counted from 0", division.world_size());
             return Err(DataError::BadArgument(message));
         }
         let reads_objects = view.datasets().iter().any(|dataset| dataset.io() == Io::Object);
@@ -207,7 +208,8 @@ pub(super) fn check_steps(division: Division, n: u64) -> Result<()> {
     }
     let step = division.step_samples();
     Err(DataError::BadArgument(format!(
-        "{n} samples do not fill one step of {step} samples (the batches of all ranks): use smaller batches, or last_batch pad or exact"
+        "{n} samples do not fill one step of {step} samples (the batches of all ranks): use smaller batches, or set \
+         last_batch to pad or exact"
     )))
 }
 

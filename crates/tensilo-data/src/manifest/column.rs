@@ -1,8 +1,8 @@
 //! Columns and layouts (chapter 4 of `MANIFEST.md`).
 //!
-//! A column has an id, which it keeps when it is renamed and which is never reused. A layout maps
-//! the column names of a file to these ids. So renaming or dropping a column changes no file, and
-//! files with the same columns share a layout.
+//! Each column has an id. The id stays the same if the column is renamed, and is never reused. A
+//! layout maps the column names of a file to these ids. So renaming or dropping a column changes no
+//! file, and files with the same columns share a layout.
 
 use super::json::{Number, present, unique};
 use super::{RuleViolation, ensure};
@@ -96,10 +96,10 @@ pub(super) fn parse(
     for column in &columns {
         let name = &column.schema.name;
         ensure(column.id < column_ids, "M-4.1", || {
-            format!("column {name:?} has id {}, expected one below {column_ids}", column.id)
+            format!("column {name:?} has id {}, expected an id below {column_ids}", column.id)
         })?;
         ensure(ids.insert(column.id), "M-4.1", || {
-            format!("column {name:?} has id {}, as another column does", column.id)
+            format!("column {name:?} has id {}, but another column has it too", column.id)
         })?;
     }
     Schema { columns: Vec::new(), metadata: metadata.clone() }
@@ -129,7 +129,7 @@ impl LayoutJson {
         let mut ids = BTreeSet::new();
         for (name, &Number(id)) in &self.0 {
             ensure(id < column_ids, "M-4.2", || {
-                format!("a layout gives {name:?} the id {id}, expected one below {column_ids}")
+                format!("a layout maps {name:?} to id {id}, expected an id below {column_ids}")
             })?;
             ensure(ids.insert(id), "M-4.2", || format!("a layout has column id {id} twice"))?;
         }

@@ -2,8 +2,8 @@
 //!
 //! A group is a range of consecutive samples, and one or more files that store them. Each file of a
 //! group has different columns: adding a column adds a file to each group, and rewrites nothing. A
-//! file is listed by its path in the folder of the dataset (M-1.3), and by the length, footer and
-//! content id of the commit to read, so later commits of the file are not visible.
+//! file is listed with its path in the folder of the dataset (M-1.3), and with the length, footer
+//! offset and content id of the commit to read. So later commits of the file are not visible.
 
 use super::column::{DatasetColumn, Layout};
 use super::json::{Hex, MAX_NUMBER, Number};
@@ -109,18 +109,18 @@ impl GroupJson {
     }
 }
 
-/// Parses groups. Returns them, and the sum of their samples.
+/// Parses groups. Returns them, and the total number of their samples.
 pub(super) fn parse(groups: Vec<GroupJson>, columns: Columns<'_>) -> Result<(Vec<Group>, u64), RuleViolation> {
     let groups: Vec<_> = groups.into_iter().map(|group| group.parse(columns)).collect::<Result<_, _>>()?;
     let samples = sum(groups.iter().map(|group| group.samples))?;
     Ok((groups, samples))
 }
 
-/// Returns the sum of numbers, which must be in range (M-2.3).
+/// Returns the sum of numbers of samples. Fails if it is too large (M-2.3).
 pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> Result<u64, RuleViolation> {
     let sum =
         numbers.into_iter().try_fold(0_u64, |sum, number| sum.checked_add(number).filter(|&sum| sum <= MAX_NUMBER));
-    sum.ok_or_else(|| RuleViolation::new("M-2.3", "the sum of the samples is too large"))
+    sum.ok_or_else(|| RuleViolation::new("M-2.3", "the total number of samples is too large"))
 }
 
 fn first_path(files: &[FileEntry]) -> &str {
@@ -139,7 +139,8 @@ pub(crate) fn check_path(path: &str) -> Result<(), RuleViolation> {
         && path.split('/').next().is_some_and(|first| !first.eq_ignore_ascii_case("manifest"));
     ensure(is_good, "M-1.3", || {
         format!(
-            "the path {path:?} of a file is not relative, is in manifest/, or has forbidden components or characters"
+            "the path {path:?} of a file is too long or not relative, is in manifest/, or has forbidden components or \
+             characters"
         )
     })
 }

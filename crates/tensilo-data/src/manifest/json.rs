@@ -1,9 +1,9 @@
-//! The JSON values of a sealed text, as strict as chapter 2 of `MANIFEST.md`.
+//! The JSON values of a sealed text, parsed as strictly as chapter 2 of `MANIFEST.md` requires.
 //!
 //! By default, `serde_json` accepts a map with a repeated key, numbers above 2^53, and `null` for
-//! an optional member. [`unique`], [`Number`] and [`present`] refuse them, so that every parser
-//! reads the same values. Lists are written with one member per line, so that people can read them
-//! and `diff` can compare them.
+//! an optional member. [`unique`], [`Number`] and [`present`] refuse these, so every parser reads
+//! the same values. Lists are written with one member per line, so people can read them and `diff`
+//! can compare them.
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,11 +11,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The maximum number (M-2.3). Every JSON parser reads numbers up to it exactly.
+/// The maximum number (M-2.3). Every JSON parser reads integers up to this one exactly.
 pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// The start of the message for a number that breaks M-2.3.
-pub(super) const NOT_A_NUMBER: &str = "not a number of this format";
+pub(super) const NOT_A_NUMBER: &str = "not a valid number";
 
 /// A number, at most [`MAX_NUMBER`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +48,7 @@ impl<'de> Deserialize<'de> for Number {
 }
 
 fn refused<E: Error>(number: impl fmt::Display) -> E {
-    E::custom(format!("{NOT_A_NUMBER}, which has integers from 0 to {MAX_NUMBER}: {number}"))
+    E::custom(format!("{NOT_A_NUMBER}: found {number}, expected an integer from 0 to {MAX_NUMBER}"))
 }
 
 impl Serialize for Number {
@@ -68,7 +68,7 @@ impl fmt::Display for Hex {
 }
 
 impl Hex {
-    /// Parses 32 digits; `None` for anything else.
+    /// Parses 32 digits. Returns `None` for anything else.
     pub(crate) fn parse(digits: &[u8]) -> Option<Self> {
         let digit = |byte: u8| match byte {
             b'0'..=b'9' => Some(byte - b'0'),
@@ -100,7 +100,7 @@ impl Serialize for Hex {
     }
 }
 
-/// Reads an object with any members. Refuses a name that occurs twice.
+/// Reads an object with any members. Fails if a name occurs twice.
 pub(super) fn unique<'de, D, V>(deserializer: D) -> Result<BTreeMap<String, V>, D::Error>
 where
     D: Deserializer<'de>,
@@ -135,7 +135,7 @@ pub(super) fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializ
 
 /// Returns a value as one line of JSON.
 pub(super) fn line(value: &impl Serialize) -> String {
-    // only maps whose keys are not strings fail
+    // this fails only for maps with keys that are not strings
     serde_json::to_string(value).unwrap_or_default()
 }
 

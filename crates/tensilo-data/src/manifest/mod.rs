@@ -2,11 +2,11 @@
 //!
 //! A [`version`] is complete in itself: it lists columns, layouts and all files. Most files are
 //! listed in [`page`]s, which are named by their digest and shared between versions, so a new
-//! version writes only what changed. In both, files are listed by [`group`]: one for each run of
+//! version writes only what changed. Both list files in [`group`]s, and each group has a range of
 //! consecutive samples. Each text is JSON, readable without this crate, and ends with its own
-//! digest ([`sealed`]), so a cut or damaged text is never mistaken for a valid one.
+//! digest ([`sealed`]), so a truncated or damaged text is never mistaken for a valid one.
 //!
-//! This module is pure: it turns bytes into structures and back. `dataset` reads and writes the
+//! This module does no I/O: it turns bytes into structures and back. `dataset` reads and writes the
 //! files. A text that breaks a rule is a [`RuleViolation`], which names the rule.
 
 mod column;
@@ -43,7 +43,7 @@ impl RuleViolation {
     }
 }
 
-/// Fails with the rule and message unless the condition holds.
+/// Fails with this rule and message unless the condition holds.
 pub(crate) fn ensure(
     condition: bool,
     rule: &'static str,

@@ -1,8 +1,8 @@
 //! Pages of groups (chapter 6 of `MANIFEST.md`).
 //!
-//! A page is a sealed text of groups, and its name is its digest. So it never changes, several
-//! versions can list it, and a reader can check whether it got the right one. Opening a version
-//! reads no page.
+//! A page is a sealed text that lists groups, and its name is its digest. So it never changes,
+//! several versions can list it, and a reader can check whether it got the right one. Opening a
+//! version reads no page.
 
 use super::group::{self, Columns, Group, GroupJson};
 use super::json::{Hex, Number, lines};
@@ -65,7 +65,7 @@ impl PageEntry {
     /// Parses a page, and checks M-6.1 and M-6.2.
     pub(crate) fn parse(&self, bytes: &[u8], columns: Columns<'_>) -> Result<Vec<Group>, RuleViolation> {
         ensure(u64::try_from(bytes.len()) == Ok(self.bytes), "M-6.1", || {
-            format!("the page has {} bytes, expected {} as the version says", bytes.len(), self.bytes)
+            format!("the page has {} bytes, but the version states {}", bytes.len(), self.bytes)
         })?;
         let (page, digest): (PageJson, Hex) = sealed::open(bytes, FORMAT)?;
         ensure(digest == self.digest, "M-6.1", || format!("the page has the digest {digest}, which is not its name"))?;
@@ -74,7 +74,8 @@ impl PageEntry {
         ensure(found == Ok((self.groups, self.samples)), "M-6.1", || {
             let (count, expected, expected_samples) = (groups.len(), self.groups, self.samples);
             format!(
-                "the page has {count} groups with {samples} samples, expected {expected} with {expected_samples} as the version says"
+                "the page has {count} groups with {samples} samples, but the version states {expected} groups with \
+                 {expected_samples} samples"
             )
         })?;
         Ok(groups)

@@ -1,8 +1,8 @@
 //! Sealed texts: JSON that ends with its own digest (chapter 2 of `MANIFEST.md`).
 //!
-//! The digest covers all bytes before it, so it is checked before anything is parsed. The format
-//! and the required features are checked next, because a newer format may have changed any of the
-//! other members. The digest detects damage; it is not a signature.
+//! The digest covers all bytes before it, and is checked before anything is parsed. The format and
+//! the required features are checked next, because a newer format may have changed any of the other
+//! members. The digest detects damage; it is not a signature.
 
 use super::json::{Hex, NOT_A_NUMBER};
 use super::{RuleViolation, ensure};
@@ -15,7 +15,7 @@ const END: &[u8] = b"\"}\n";
 /// The total length of [`MEMBER`], the digits and [`END`].
 const SEAL_BYTES: usize = 46;
 
-/// Returns the first 16 bytes of a SHA-256.
+/// Returns the first 16 bytes of the SHA-256 digest.
 pub(crate) fn digest(bytes: &[u8]) -> Hex {
     let mut first = Hex::default();
     let whole: [u8; 32] = Sha256::digest(bytes).into();
@@ -34,7 +34,7 @@ pub(super) fn seal(text: String) -> (Vec<u8>, Hex) {
 }
 
 /// The members that are checked first, because a newer format or a feature may have changed the
-/// meaning of the others.
+/// meaning of the other members.
 #[derive(Deserialize)]
 struct Format {
     #[serde(default)]
@@ -43,7 +43,7 @@ struct Format {
     requires: Option<serde_json::Value>,
 }
 
-/// The features that this program knows (M-3.6). None is defined yet.
+/// The features that this program supports (M-3.6). None are defined yet.
 const FEATURES: [&str; 0] = [];
 
 /// Checks the seal and format of a text, and parses it.
@@ -58,7 +58,7 @@ pub(super) fn open<T: DeserializeOwned>(bytes: &[u8], format: &str) -> Result<(T
     let unknown = required.filter_map(serde_json::Value::as_str).find(|feature| !FEATURES.contains(feature));
     ensure(unknown.is_none(), "M-3.6", || {
         let feature = unknown.unwrap_or_default();
-        format!("it requires the feature {feature:?}, which this program does not know; update the program")
+        format!("the file requires the feature {feature:?}, which this program does not support; update the program")
     })?;
     let value = serde_json::from_slice(bytes).map_err(|error| wrong(&error))?;
     Ok((value, digest))
@@ -72,10 +72,10 @@ fn check(bytes: &[u8]) -> Result<Hex, RuleViolation> {
         Some((text, Hex::parse(digits)?))
     });
     let (text, stated) = parts.ok_or_else(|| {
-        RuleViolation::new("M-2.1", "it does not end with a digest: it is cut off, or not a manifest")
+        RuleViolation::new("M-2.1", "the file does not end with a digest: it is truncated, or it is not a manifest")
     })?;
     let found = digest(text);
-    ensure(found == stated, "M-2.1", || format!("it is damaged: its digest is {found}, but it ends with {stated}"))?;
+    ensure(found == stated, "M-2.1", || format!("the file is damaged: its digest is {found}, but it states {stated}"))?;
     Ok(stated)
 }
 

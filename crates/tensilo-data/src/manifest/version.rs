@@ -1,8 +1,8 @@
 //! Versions (chapter 3 of `MANIFEST.md`).
 //!
-//! A version is one text that lists all samples and columns of a dataset at one time. It refers to
-//! the version it was made from by number and digest, so a chain of versions can be checked, but no
-//! reader needs the older ones.
+//! A version is one text that lists all samples and columns of a dataset at one point in time. It
+//! refers to its parent, the version that it was made from, by number and digest. So a chain of
+//! versions can be checked, but no reader needs the older ones.
 
 use super::column::{self, ColumnJson, DatasetColumn, Layout, LayoutJson};
 use super::group::{self, Columns, Group, GroupJson};
@@ -80,12 +80,12 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    /// Parses the file of version `number`, and checks chapters 2 to 5. Returns the version and its
-    /// digest.
+    /// Parses the file of version `number`, and checks the rules of chapters 2 to 5. Returns the
+    /// version and its digest.
     pub(crate) fn parse(bytes: &[u8], number: u64) -> Result<(Self, Hex), RuleViolation> {
         let (text, digest): (VersionJson, Hex) = sealed::open(bytes, FORMAT)?;
         ensure(text.version.0 == number, "M-3.2", || {
-            format!("it has version {}, but the name of version {number}", text.version.0)
+            format!("the file states version {}, but its name states version {number}", text.version.0)
         })?;
         let parent = text.parent.map(|parent| (parent.version.0, parent.digest));
         let before = number.checked_sub(1).filter(|before| *before > 0);
@@ -99,7 +99,7 @@ impl Version {
         let (groups, last) = group::parse(text.groups, Columns { columns: &columns, layouts: &layouts })?;
         let samples = group::sum(pages.iter().map(|page| page.samples).chain([last]))?;
         ensure(samples == text.samples.0, "M-3.3", || {
-            format!("it says {} samples, but its groups have {samples}", text.samples.0)
+            format!("the version states {} samples, but its groups have {samples}", text.samples.0)
         })?;
         let version = Self {
             dataset_id: text.dataset_id.0,
@@ -146,7 +146,7 @@ impl Version {
         sealed::seal(text)
     }
 
-    /// Returns version 0 of a new dataset, without samples and columns.
+    /// Returns version 0 of a new dataset, without samples or columns.
     pub(crate) fn empty() -> Self {
         Self {
             dataset_id: [0; 16],
@@ -179,7 +179,7 @@ impl OrderJson {
         sizes.ok_or_else(|| {
             RuleViolation::new(
                 "M-2.3",
-                format!("runs of {run} samples in windows of {window} runs: expected 1 to 2^32 - 1"),
+                format!("runs of {run} samples in windows of {window} runs: expected two numbers from 1 to 2^32 - 1"),
             )
         })
     }
@@ -203,7 +203,7 @@ pub(crate) fn content_ids(groups: &[Group]) -> impl Iterator<Item = u8> {
     groups.iter().flat_map(|group| &group.files).flat_map(|file| file.content_id.0)
 }
 
-/// Returns the id of a dataset whose first version has files with these content ids (M-3.5).
+/// Returns the id of a dataset, given the content ids of the files in its first version (M-3.5).
 pub(crate) fn dataset_id(content_ids: impl Iterator<Item = u8>) -> [u8; 16] {
     sealed::digest(&content_ids.collect::<Vec<_>>()).0
 }

@@ -1,13 +1,14 @@
 //! Steps and ranks: which positions of an epoch each rank takes (chapter 4 of `ORDER.md`).
 //!
-//! A step that starts at position `p` takes `G = batch * world` positions, and rank `r` takes `p +
-//! r * batch .. p + (r + 1) * batch`. The next step starts at `p + G`. All ranks thus have the same
-//! number of steps, and a rank computes its positions without asking the others.
+//! A step that starts at position `p` takes `G = batch_size * world_size` positions, and rank `r`
+//! takes `p + r * batch_size .. p + (r + 1) * batch_size`. The next step starts at `p + G`. All
+//! ranks thus have the same number of steps, and a rank computes its positions without
+//! communicating with the other ranks.
 //!
-//! Only the last step of an epoch can lack positions, and [`LastBatch`] says how it ends: leave it
-//! out, fill it from the start of the epoch, or divide the rest evenly. Steps may start at any
-//! position, because a job that resumes with a different `batch` or `world` continues where the old
-//! one stopped.
+//! Only the last step of an epoch can have too few positions. [`LastBatch`] says what happens to
+//! it: it is left out, filled from the start of the epoch, or divided evenly among the ranks. Steps
+//! can start at any position, because a job that resumes with a different `batch_size` or
+//! `world_size` continues where the old one stopped.
 
 use crate::error::{DataError, Result};
 use std::fmt;
@@ -39,8 +40,8 @@ impl fmt::Display for LastBatch {
 /// How the positions of an epoch are divided among steps and ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Division {
-    batch: u32,
-    world: u32,
+    batch_size: u32,
+    world_size: u32,
     last_batch: LastBatch,
 }
 
@@ -48,25 +49,26 @@ pub struct Division {
 const MAX_STEP_SAMPLES: u64 = 1 << 32;
 
 impl Division {
-    /// Divides steps among `world` ranks, with `batch` samples for each. Fails if one of them is 0,
-    /// or if their product exceeds 2^32.
-    pub fn new(batch: u32, world: u32, last_batch: LastBatch) -> Result<Self> {
-        let step = u64::from(batch) * u64::from(world); // below 2^64
+    /// Divides steps among `world_size` ranks, with `batch_size` samples for each. Fails if either
+    /// is 0, or if their product exceeds 2^32.
+    pub fn new(batch_size: u32, world_size: u32, last_batch: LastBatch) -> Result<Self> {
+        let step = u64::from(batch_size) * u64::from(world_size); // below 2^64
         if (1..=MAX_STEP_SAMPLES).contains(&step) {
-            return Ok(Self { batch, world, last_batch });
+            return Ok(Self { batch_size, world_size, last_batch });
         }
-        let message = format!("{world} ranks with batches of {batch} samples: expected 1 to 2^32 samples in a step");
+        let message =
+            format!("{world_size} ranks with batches of {batch_size} samples: expected 1 to 2^32 samples in a step");
         Err(DataError::BadArgument(message))
     }
 
     /// Returns the number of samples that each rank takes in a step.
-    pub fn batch(&self) -> u32 {
-        self.batch
+    pub fn batch_size(&self) -> u32 {
+        self.batch_size
     }
 
     /// Returns the number of ranks.
-    pub fn world(&self) -> u32 {
-        self.world
+    pub fn world_size(&self) -> u32 {
+        self.world_size
     }
 
     /// Returns how the last step of an epoch ends.
@@ -76,7 +78,7 @@ impl Division {
 
     /// Returns the number of samples that all ranks take in a step.
     pub fn step_samples(&self) -> u64 {
-        u64::from(self.batch) * u64::from(self.world) // below 2^64
+        u64::from(self.batch_size) * u64::from(self.world_size) // below 2^64
     }
 
     /// Returns the number of steps from position `start` to the end of an epoch of `n` samples.
@@ -89,27 +91,27 @@ impl Division {
     }
 
     /// Returns the start position of the step after the one at `start`, in an epoch of `n` samples.
-    /// If that is position 0 of the next epoch, returns `None`.
+    /// Returns `None` if there are no further steps in the epoch.
     pub fn next(&self, n: u64, start: u64) -> Option<u64> {
         let next = start.saturating_add(self.step_samples());
         (self.steps(n, next) > 0).then_some(next)
     }
 
     /// Returns the positions of a rank in the step that starts at position `start`, in an epoch of
-    /// `n` samples. Returns no positions if no step starts there, or if there is no such rank.
+    /// `n` samples. Returns no positions if no step starts there, or if the rank does not exist.
     pub fn positions(&self, n: u64, start: u64, rank: u32) -> Positions {
-        if rank >= self.world || self.steps(n, start) == 0 {
+        if rank >= self.world_size || self.steps(n, start) == 0 {
             return Positions { range: 0..0, n };
         }
         let (rank, left) = (u64::from(rank), n.saturating_sub(start));
         if self.last_batch == LastBatch::Exact && left < self.step_samples() {
             // no overflow: fewer samples remain than a step has, so both factors have at most 32
             // bits
-            let cut = |rank: u64| start + rank * left / u64::from(self.world);
+            let cut = |rank: u64| start + rank * left / u64::from(self.world_size);
             return Positions { range: cut(rank)..cut(rank + 1), n };
         }
-        let first = start.saturating_add(rank * u64::from(self.batch)); // at most 2^63 + 2^32
-        Positions { range: first..first.saturating_add(self.batch.into()), n }
+        let first = start.saturating_add(rank * u64::from(self.batch_size)); // at most 2^63 + 2^32
+        Positions { range: first..first.saturating_add(self.batch_size.into()), n }
     }
 }
 

@@ -1,4 +1,4 @@
-//! The kinds of order, and the sizes of runs and windows.
+//! The orders that samples can have, and the sizes of runs and windows.
 //!
 //! A sequential order reads fastest and shuffles nothing. A full shuffle reads each sample
 //! individually. A windowed order is the compromise: it reads runs of about 1 MiB, and mixes the
@@ -14,10 +14,10 @@ use std::num::NonZeroU32;
 pub enum Order {
     /// No shuffle: position `p` has sample `p`.
     Sequential,
-    /// Shuffles all samples at once: any sample may follow any other.
+    /// Shuffles all samples at once: any sample can follow any other.
     Shuffled,
     /// Shuffles runs of consecutive samples, and then the samples within windows of runs. Files are
-    /// read in runs.
+    /// read run by run.
     Windowed(WindowSizes),
 }
 
@@ -42,7 +42,7 @@ pub struct WindowSizes {
     pub(crate) window: NonZeroU32,
 }
 
-/// The default size of a run, and the maximum default size of a window.
+/// The default size of a run, and the maximum default size of a window, in bytes.
 const RUN_BYTES: u64 = 1 << 20;
 const WINDOW_BYTES: u64 = 256 << 20;
 /// The maximum number of runs in a default window.
@@ -59,7 +59,7 @@ impl WindowSizes {
         }
     }
 
-    /// Returns the default sizes for samples of this many raw bytes on average: runs of about 1
+    /// Returns the default sizes for samples with an average of `bytes` raw bytes: runs of about 1
     /// MiB, and windows of at most 512 runs and 256 MiB.
     pub fn for_sample_bytes(bytes: u64) -> Self {
         let of = |count: u64| u32::try_from(count).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX);

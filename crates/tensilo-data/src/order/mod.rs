@@ -1,56 +1,63 @@
 //! The order of samples: which samples a training job takes, when, and on which rank (`ORDER.md`).
 //!
-//! The usual shuffle is a list: permute `0..n` and walk through it. For 10^9 samples, the list
-//! takes 8 GB on each machine, is rebuilt for each epoch, and must be skipped through when a job
-//! resumes. Here no list is stored or sent. An order is a function from a position in the epoch to
-//! a sample, computed from seed, epoch and `n`. Every machine evaluates the same function, so ranks
-//! agree without talking to each other.
+//! The usual way to shuffle is to permute a list of `0..n` and walk through it. For 10^9 samples,
+//! this list takes 8 GB on each machine. It is rebuilt for each epoch, and a job that resumes has
+//! to skip through it. Here, no list is stored or sent. Instead, an order is a function from a
+//! position in the epoch to a sample, computed from the seed, the epoch and `n`. Every machine
+//! evaluates the same function, so ranks agree without communicating.
 //!
-//! The function is built from five ideas, each on top of the one before:
+//! The design has five layers, each built on the one before it:
 //!
-//! 1. **Keys** ([`permutation`]). Every number that looks random is a hash of its purpose and of
-//!    words such as seed and epoch. Words are absorbed one after another: if they were added, seed
-//!    1 in epoch 2 would shuffle like seed 2 in epoch 1.
-//! 2. **Permutations** ([`Permutation`]). A key selects a permutation of `0..n`, evaluated at one
-//!    index at a time. Take the smallest power of two that is at least `n`, cut an index of that
-//!    many bits into two halves, and in each round XOR one half with a hash of the other: a Feistel
-//!    network. If the result is not below `n`, apply the network again. The inverse runs the rounds
+//! 1. **Keys** ([`permutation`]). Every pseudo-random number is a hash of its purpose and of words
+//!    such as the seed and the epoch. The hash absorbs the words one after another. If they were
+//!    added up, seed 1 in epoch 2 would give the same shuffle as seed 2 in epoch 1.
+//! 2. **Permutations** ([`Permutation`]). A key selects a permutation of `0..n`, which a Feistel
+//!    network evaluates at one index at a time. Take the smallest `2^b` that is at least `n`, and
+//!    split an index of `b` bits into two halves. In each round, XOR one half with a hash of the
+//!    other. If the result is not below `n`, apply the network again. The inverse runs the rounds
 //!    backwards.
-//! 3. **Runs and windows** ([`windowed`]). *Shuffled* applies one permutation to all samples, so
-//!    each sample is a separate read. *Windowed* cuts the samples into runs of `K` neighbors,
-//!    permutes the runs, groups every `W` of them into a window, and permutes the samples of each
-//!    window. Files are read in runs, and only the runs of about one window are in use.
-//! 4. **Steps and ranks** ([`Division`]). A step takes the next `batch * world` positions. Rank
-//!    `r`, counted from 0, takes the `r`-th slice of `batch` positions. [`LastBatch`] says what
-//!    happens to positions that do not fill a step.
-//! 5. **Resuming** ([`State`]). The samples taken so far are a prefix of the order, however ranks
-//!    divided it. So a state is the order and one position, with neither batch size nor number of
-//!    ranks, and any number of ranks continues from it. A [`Receipt`], a sum of hashes, proves
-//!    which samples were taken.
+//! 3. **Runs and windows** ([`windowed`]). The *shuffled* order applies one permutation to all
+//!    samples, so each sample is a separate read. The *windowed* order divides the samples into
+//!    runs of `K` neighbors and permutes the runs. It then groups every `W` consecutive runs into a
+//!    window, and permutes the samples within each window. Files are read one run at a time, and
+//!    only about one window of runs is in use.
+//! 4. **Steps and ranks** ([`Division`]). A step takes the next `batch_size * world_size`
+//!    positions. Rank `r`, counted from 0, takes slice `r` of them, which has `batch_size`
+//!    positions. [`LastBatch`] determines what happens if the last positions of an epoch do not
+//!    fill a step.
+//! 5. **Resuming** ([`State`]). The samples taken so far are always a prefix of the order, no
+//!    matter how the ranks divided it. So a state needs only the order and one position. It
+//!    contains no batch size and no number of ranks, so any number of ranks can continue from it. A
+//!    [`Receipt`] is a sum of hashes that proves which samples were taken.
 //!
-//! An example: `n = 10`, runs of `K = 3`, windows of `W = 2` runs, and 2 ranks with batches of 2.
+//! For example, take `n = 10`, runs of `K = 3` samples, windows of `W = 2` runs, and two ranks with
+//! batches of two samples:
 //!
 //! ```text
 //! samples    0 1 2 | 3 4 5 | 6 7 8 | 9       four runs; the last one is short
 //! runs       6 7 8 | 9  ||  0 1 2 | 3 4 5    permuted to 2, 3, 0, 1: two windows
 //! order      8 6 9 7    ||  3 0 5 4 1 2      the samples of each window, permuted
 //! position   0 1 2 3        4 5 6 7 8 9
-//! step       0 0 0 0        1 1 1 1 - -      drop: positions 8 and 9 are left out
-//! rank       0 0 1 1        0 0 1 1 - -      pad: 8 9 for rank 0, 0 1 for rank 1; exact: 8, 9
+//! step       0 0 0 0        1 1 1 1 - -      positions 8 and 9 do not fill a step
+//! rank       0 0 1 1        0 0 1 1 - -
 //! ```
 //!
-//! A lookup walks up this table: step and rank give positions, a position gives its window and a
-//! number in it, the permutation of the window gives a run and an index in that run, and the
-//! permutation of runs gives the sample. [`EpochOrder::sample_at`] does this with a few divisions
-//! and two permutations; [`EpochOrder::position_of`] walks down.
+//! With *drop*, positions 8 and 9 are left out. With *pad*, rank 0 takes them, and rank 1 takes
+//! positions 0 and 1. With *exact*, rank 0 takes position 8, and rank 1 takes position 9.
 //!
-//! Invariant: for every seed, epoch and `n`, [`EpochOrder`] is a bijection of `0..n`. Hence each
-//! sample is taken exactly once in an epoch, except for what [`LastBatch`] drops or repeats. Runs
-//! are cut by sample number, never by file or chunk, so rewriting a dataset into other files does
-//! not change its order.
+//! A lookup goes up this table. The step and the rank give positions. A position gives a window and
+//! a number within it. The permutation of the window turns this number into a run and an index in
+//! that run, and the permutation of the runs then gives the sample. [`EpochOrder::sample_at`] goes
+//! from a position to a sample, with a few divisions and two permutations.
+//! [`EpochOrder::position_of`] goes down the table.
 //!
-//! Damaged samples can be replaced: [`substitute`] computes another sample from the same kind of
-//! key, so all ranks choose the same one.
+//! Invariant: for every seed, epoch and `n`, [`EpochOrder`] is a bijection of `0..n`. Each sample
+//! is therefore taken exactly once per epoch, except for the samples that [`LastBatch`] drops or
+//! repeats. The boundaries of runs depend only on sample numbers, never on files or chunks, so
+//! rewriting a dataset into different files does not change its order.
+//!
+//! Damaged samples can be replaced: [`substitute`] computes the replacement from a key, so all
+//! ranks choose the same one.
 
 mod division;
 mod kind;
@@ -73,8 +80,9 @@ pub(crate) const MAX_SAMPLES: u64 = 1 << 63;
 
 /// The order of the samples of one epoch.
 ///
-/// A pure function of order, number of samples, seed and epoch: every machine computes the same.
-/// Creating one takes a few hundred nanoseconds and allocates no heap memory.
+/// It is a pure function of the order, the number of samples, the seed and the epoch, so every
+/// machine computes the same result. Creating one takes a few hundred nanoseconds and allocates no
+/// heap memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EpochOrder(Kind);
 
@@ -100,8 +108,8 @@ impl EpochOrder {
     /// Returns the sample at a position, or `None` if the position is not below the number of
     /// samples.
     ///
-    /// Cost: about 20 ns if shuffled; 80 to 90 ns if windowed, or with at most 4,096 samples. See
-    /// `benches/order.rs`.
+    /// Cost: about 20 ns if shuffled, and 80 to 90 ns if windowed or if there are at most 4,096
+    /// samples. See `benches/order.rs`.
     #[inline]
     pub fn sample_at(&self, position: u64) -> Option<u64> {
         match &self.0 {
@@ -114,8 +122,8 @@ impl EpochOrder {
     /// Replaces each position with its sample, like [`EpochOrder::sample_at`]. If a position is not
     /// below the number of samples, fails and changes nothing.
     ///
-    /// Cost: 0.3 to 0.6 times single lookups; see `benches/order.rs`. In a windowed order,
-    /// consecutive positions are the cheapest.
+    /// Cost: 0.3 to 0.6 times the cost of single lookups; see `benches/order.rs`. In a windowed
+    /// order, consecutive positions are the cheapest.
     ///
     /// ```
     /// use tensilo_data::{EpochOrder, Order};
@@ -130,7 +138,7 @@ impl EpochOrder {
         let n = self.sample_count();
         if let Some(position) = positions.iter().find(|position| **position >= n) {
             return Err(DataError::BadArgument(format!(
-                "there is no position {position}: an epoch has {n} samples, numbered from 0"
+                "position {position} is out of range: the epoch has {n} samples, numbered from 0"
             )));
         }
         match &self.0 {
@@ -158,8 +166,8 @@ impl EpochOrder {
         }
     }
 
-    /// Returns the runs of a windowed order, or runs of `samples` samples that a sequential order
-    /// is cut into. A shuffled order has none.
+    /// Returns the runs of a windowed order. For a sequential order, returns consecutive runs of
+    /// `samples` samples. Returns `None` for a shuffled order, which has no runs.
     pub(crate) fn runs_of(&self, samples: u64) -> Option<Runs<'_>> {
         match &self.0 {
             Kind::Sequential(n) => Some(Runs(RunsKind::Sequential { n: *n, run: samples.max(1) })),
@@ -210,8 +218,8 @@ impl Runs<'_> {
         }
     }
 
-    /// Returns how many runs can have samples at this position or before it. They are prefetched
-    /// before the position is read.
+    /// Returns the number of runs that can have samples at or before this position. All of them are
+    /// prefetched before the position is read.
     pub(crate) fn begun(&self, position: u64) -> u64 {
         match &self.0 {
             RunsKind::Windowed(windowed) => windowed.runs_begun(position),
@@ -219,8 +227,8 @@ impl Runs<'_> {
         }
     }
 
-    /// Returns how many runs, counted from the first, should have been prefetched when the epoch is
-    /// at this position.
+    /// Returns the number of runs, counted from the first, that should have been prefetched by the
+    /// time the epoch reaches this position.
     pub(crate) fn prefetch_count(&self, position: u64) -> u64 {
         match &self.0 {
             RunsKind::Windowed(windowed) => windowed.runs_to_prefetch(position),
@@ -232,9 +240,9 @@ impl Runs<'_> {
 /// The maximum number of attempts to find a substitute.
 pub(crate) const MAX_SUBSTITUTE_ATTEMPTS: u64 = 64;
 
-/// Returns the candidate that replaces damaged sample `v` of a view of `n` samples in this attempt.
-/// The substitute is the candidate of the first attempt, counted from 0, that is not damaged; there
-/// are 64 attempts. Every rank computes the same candidates. Returns `None` if the view is empty.
+/// Returns the candidate with number `attempt`, counted from 0, for replacing the damaged sample
+/// `v` of a view of `n` samples. The substitute is the first of up to 64 candidates that is not
+/// damaged. Every rank computes the same candidates. Returns `None` if the view is empty.
 pub fn substitute(n: u64, seed: u64, epoch: u64, v: u64, attempt: u64) -> Option<u64> {
     key(Purpose::Substitute, [seed, epoch, v, attempt]).checked_rem(n)
 }

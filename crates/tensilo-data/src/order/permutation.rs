@@ -1,34 +1,35 @@
 //! Keys and permutations: randomness that is computed, not stored (chapters 1 and 2 of `ORDER.md`).
 //!
-//! A key is a hash of a purpose and of words such as seed and epoch. Words are absorbed one after
-//! another and never added first, so that seed 1 in epoch 2 and seed 2 in epoch 1 have unrelated
+//! A key is a hash of a purpose and of words such as the seed and the epoch. The words are absorbed
+//! one after another and never added up, so seed 1 in epoch 2 and seed 2 in epoch 1 have unrelated
 //! keys.
 //!
-//! A [`Permutation`] of `0..n` must answer for a single index, in both directions, without a list
-//! of `n` entries. For a power of two, `2^b`, a Feistel network does this. It cuts an index of `b`
-//! bits into `high` and `low`, of `b / 2` bits and the rest. Each round has a key of its own and
-//! changes one half with a hash of the other:
+//! A [`Permutation`] of `0..n` maps a single index, in either direction, without a list of `n`
+//! entries. If `n` is a power of two, `2^b`, a Feistel network does this. It splits an index of `b`
+//! bits into two halves: `high` has the upper `b / 2` bits, and `low` has the remaining bits. Each
+//! round has its own key and changes one half with a hash of the other:
 //!
 //! ```text
 //! k[i] = absorb(key, i)                         rounds are counted from 0
-//! even i:  high ^= mix(k[i] ^ low)              cut to the bits of high
-//! odd i:   low  ^= mix(k[i] ^ high)             cut to the bits of low
+//! even i:  high ^= mix(k[i] ^ low)              truncated to the width of high
+//! odd i:   low  ^= mix(k[i] ^ high)             truncated to the width of low
 //! ```
 //!
 //! A round is its own inverse, because the half that it hashes does not change. So the same rounds
-//! in reverse order invert the network, whatever the hash is.
+//! in reverse order invert the network, no matter what the hash is.
 //!
 //! For other `n`, the network works on the smallest `2^b >= n`, and is applied again while the
-//! result is not below `n` (cycle walking, Black and Rogaway 2002). Since the network is a
-//! permutation of `0..2^b`, the cycle of an index below `n` always comes back below `n`. As `2^b`
-//! is below `2n`, this takes fewer than two applications on average.
+//! result is not below `n` (cycle walking, Black and Rogaway 2002). The network is a permutation of
+//! `0..2^b`, so the cycle of an index below `n` always returns to an index below `n`. Because `2^b`
+//! is less than `2n`, this takes fewer than two applications on average.
 //!
-//! Eight rounds shuffle well if halves have enough bits. With few bits, a half has too few
-//! functions: for small `n`, statistical tests can distinguish eight rounds from a true shuffle.
-//! Therefore orders of up to 4,096 samples take 24 rounds (`RATIONALE.md` has the measurement).
+//! Eight rounds shuffle well if the halves have enough bits. On a half of only a few bits, there
+//! are too few different functions for a round to choose from. So for small `n`, statistical tests
+//! can tell eight rounds from a true shuffle. Therefore orders of up to 4,096 samples use 24 rounds
+//! (`RATIONALE.md` has the measurement).
 
-/// The first word of a key, so that keys for different purposes are unrelated. The other words
-/// follow in this order.
+/// The purpose of a key, which is its first word. Keys with different purposes are unrelated. Each
+/// variant lists the words that follow, in order.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     /// The permutation of a shuffled order: seed, epoch.
@@ -62,7 +63,7 @@ pub(crate) fn absorb(h: u64, word: u64) -> u64 {
     mix(h ^ word).wrapping_add(0x9E37_79B9_7F4A_7C15)
 }
 
-/// Returns the key of a purpose and some words.
+/// Returns the key for a purpose and the words that follow it.
 #[inline]
 pub(crate) fn key(purpose: Purpose, words: impl IntoIterator<Item = u64>) -> u64 {
     // exact: the discriminant is below 16
@@ -74,16 +75,16 @@ const ROUNDS: usize = 8;
 const SMALL_ROUNDS: usize = 24;
 const MAX_SMALL_BITS: u32 = 12;
 
-/// The number of indices that are permuted together. Each round depends on the one before, and a
-/// processor starts several multiplications in the time that one takes. The registers of x86-64
-/// hold no more lanes.
+/// The number of indices that are permuted together. Each round depends on the round before it, but
+/// a processor can start several independent multiplications in the time that one takes. Six lanes
+/// are the most that fit in the registers of x86-64.
 const LANES: usize = 6;
 
 /// A permutation of `0..n` that is selected by a key: a Feistel network of eight rounds, or 24 if
-/// `n` is at most 4,096, on the smallest power of two that is at least `n`. Its halves may have
-/// different lengths. Results outside `0..n` are permuted again (Black and Rogaway 2002).
+/// `n` is at most 4,096, on the smallest power of two that is at least `n`. Its halves can differ
+/// in length by one bit. Results outside `0..n` are permuted again (Black and Rogaway 2002).
 ///
-/// Cost: about 20 ns for a lookup, 80 ns if `n` is at most 4,096. No heap memory.
+/// Cost: about 20 ns for a lookup, or 80 ns if `n` is at most 4,096. Allocates no heap memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Permutation {
     n: u64,
@@ -104,7 +105,7 @@ impl Permutation {
         Self { n, keys, rounds, high: bits / 2, low: bits - bits / 2 }
     }
 
-    /// Returns the number of members.
+    /// Returns `n`, the number of members.
     pub fn n(&self) -> u64 {
         self.n
     }
@@ -130,8 +131,8 @@ impl Permutation {
         })
     }
 
-    /// Replaces positions with their members. All positions are below `n`. Cost: 0.4 to 0.6 times
-    /// [`Permutation::at`] for each.
+    /// Replaces each position with its member. All positions must be below `n`. Cost: for each
+    /// position, 0.4 to 0.6 times the cost of [`Permutation::at`].
     pub(super) fn replace(&self, positions: &mut [u64]) {
         if self.n <= 1 {
             return;
@@ -196,7 +197,7 @@ impl Permutation {
         }
     }
 
-    /// Applies a round, which is its own inverse: it changes one half with a function of the other.
+    /// Applies a round. It changes one half with a function of the other, so it is its own inverse.
     #[inline]
     fn round(&self, i: usize, key: u64, [high, low]: &mut [u64; 2]) {
         match i % 2 {
@@ -206,7 +207,7 @@ impl Permutation {
     }
 }
 
-/// Returns a mask of the lowest `bits` bits, at most 32.
+/// Returns a mask of the lowest `bits` bits. `bits` is at most 32.
 #[inline]
 fn mask(bits: u32) -> u64 {
     (1 << bits) - 1

@@ -1,14 +1,14 @@
-//! The state that continues a job, and the receipt that proves what it took (chapters 6 and 7 of
-//! `ORDER.md`).
+//! The state from which a job continues, and the receipt that proves which samples it took
+//! (chapters 6 and 7 of `ORDER.md`).
 //!
-//! The samples that a job has taken are a prefix of its order, however ranks divided them. So a
-//! [`State`] is 96 bytes with the order and one position: no batch size, no number of ranks, no
-//! list. Any number of ranks continues at this position, and takes no sample of the prefix again in
-//! this epoch.
+//! The samples that a job has taken are a prefix of its order, no matter how the ranks divided
+//! them. So a [`State`] has 96 bytes with the order and one position: no batch size, no number of
+//! ranks, no list. Any number of ranks can continue at this position. They take no sample of the
+//! prefix again in this epoch.
 //!
-//! A [`Receipt`] is the sum of a hash of each delivered sample and its epoch. A sum does not depend
-//! on the order or on the division among ranks, so two jobs that took the same samples have equal
-//! receipts.
+//! A [`Receipt`] is a sum over all delivered samples: each sample adds a hash of itself and its
+//! epoch. The sum does not depend on the order of the samples or on how ranks divide them. So two
+//! jobs that took the same samples have equal receipts.
 
 use super::division::LastBatch;
 use super::permutation::{Purpose, key};
@@ -16,11 +16,11 @@ use super::{MAX_SAMPLES, Order, WindowSizes};
 use crate::error::{DataError, Result};
 
 /// The state of a job: the position at which the next step starts. Ranks that have taken the same
-/// number of batches have equal states, except for [`State::receipt`], which proves what was taken
-/// and does not affect how a job continues.
+/// number of batches have equal states, except for [`State::receipt`], which proves which samples
+/// were taken and does not affect how the job continues.
 ///
-/// A state has neither a batch size nor a number of ranks. A job that changes them continues at
-/// this position. With [`LastBatch::Exact`], the epoch then has each sample exactly once.
+/// A state has no batch size and no number of ranks. If a job changes them, it still continues at
+/// this position. With [`LastBatch::Exact`], the epoch then still has each sample exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct State {
     /// The id of the dataset; zero for a mixture.
@@ -41,8 +41,8 @@ pub struct State {
     pub epoch: u64,
     /// A position in the epoch, below `n`.
     pub position: u64,
-    /// The receipt of the samples before the position: for one rank only, unless the program has
-    /// added the receipts of the others.
+    /// The receipt of the samples before the position. It covers one rank only, unless the program
+    /// has added the receipts of the other ranks.
     pub receipt: Receipt,
 }
 
@@ -84,14 +84,14 @@ impl State {
         bytes
     }
 
-    /// Decodes a state. Fails if its bytes break rule O-6.1.
+    /// Decodes a state. Fails if the bytes break rule O-6.1.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let bytes: &[u8; Self::BYTES] = bytes
             .try_into()
             .map_err(|_| bad(format!("expected a state of {} bytes, found {}", Self::BYTES, bytes.len())))?;
         let mut rest = bytes.as_slice();
         if take(&mut rest) != MAGIC {
-            return Err(bad("not a state: it does not start with TSLO".to_owned()));
+            return Err(bad("not a state: the bytes do not start with TSLO".to_owned()));
         }
         let (stated, found) = (bytes.last_chunk(), crc32fast::hash(bytes.get(..CHECKSUMMED_BYTES).unwrap_or(&[])));
         if stated != Some(&found.to_le_bytes()) {
@@ -127,7 +127,7 @@ impl State {
         };
         if zero != [0; 4] || position >= n || n > MAX_SAMPLES {
             return Err(bad(format!(
-                "the state is malformed: position {position} of {n} samples, or non-zero reserved bytes"
+                "the state is malformed: it has position {position} of {n} samples, or reserved bytes that are not 0"
             )));
         }
         Ok(Self { dataset_id, dataset_version, view, n, order, last_batch, seed, epoch, position, receipt })
@@ -151,10 +151,10 @@ fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     rest.split_off(..N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
 }
 
-/// A sum of hashes over all samples that were delivered. It does not depend on their order, nor on
-/// how ranks divided them. If the receipts of all ranks have the same sum in two jobs of a view,
-/// the jobs have taken the same samples in the same epochs, except with a probability of 2^-64. A
-/// receipt does not protect against someone who searches for equal sums.
+/// A sum of hashes over all samples that were delivered. It does not depend on their order or on
+/// how ranks divided them. If the receipts of all ranks add up to the same sum in two jobs with the
+/// same view, then both jobs took the same samples in the same epochs. The probability of a false
+/// match is 2^-64. A receipt does not protect against an attacker who searches for equal sums.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Receipt(pub u64);
 

@@ -1,9 +1,9 @@
 //! The windowed order: runs are permuted, then the samples of each window (chapter 3 of
 //! `ORDER.md`).
 //!
-//! A full shuffle reads each sample individually. Here the samples are cut into runs of `K`
-//! neighbors, and the runs are permuted. Every `W` of them form a window, whose samples are
-//! permuted among themselves. Storage then sees reads of whole runs.
+//! A full shuffle reads each sample individually. Here, the samples are divided into runs of `K`
+//! neighbors, and the runs are permuted. Every `W` consecutive runs form a window, and the samples
+//! of a window are permuted among themselves. So files are read in whole runs.
 //!
 //! If `K` divided `n`, all windows but the last would have `K * W` samples, and a lookup would be a
 //! few divisions:
@@ -11,17 +11,17 @@
 //! ```text
 //! sample_at(p):
 //!     w = p / (K * W)                                  the window
-//!     j = permutation of window w, at p % (K * W)      a number in the list of its samples
+//!     j = permutation of window w, at p % (K * W)      an index in the list of its samples
 //!     q = w * W + j / K                                the run, by its rank in the order
 //!     return (permutation of runs, at q) * K + j % K
 //! ```
 //!
-//! In general the last run of the samples lacks `shortfall` samples, and it can be anywhere in the
-//! order, at rank `short_run`. Everything after it starts `shortfall` positions earlier. That is
-//! the only irregularity, and a few comparisons handle it: [`Windowed::begin`] moves the windows
-//! after it, [`Windowed::window_of`] undoes this for a position, and in the window of the short
-//! run, [`Windowed::run_of`] skips the samples that it lacks. So there is no list of runs or
-//! windows, and the inverse works the same way.
+//! In general, the run with the last samples is `shortfall` samples short. It can be anywhere in
+//! the order, at rank `short_run`, and everything after it starts `shortfall` positions earlier.
+//! This is the only irregularity, and a few comparisons handle it. [`Windowed::begin`] moves the
+//! windows after the short run, and [`Windowed::window_of`] undoes this for a position. In the
+//! window of the short run, [`Windowed::run_of`] skips the missing samples. So no list of runs or
+//! windows is needed, and the inverse works the same way.
 
 use super::kind::WindowSizes;
 use super::permutation::{Permutation, Purpose, key};
@@ -35,13 +35,13 @@ pub(super) struct Windowed {
     n: u64,
     seed: u64,
     epoch: u64,
-    /// The number of samples in a run, and of runs in a window, clamped to what exists; see
-    /// [`Windowed::new`].
+    /// The number of samples in a run and the number of runs in a window. [`Windowed::new`] clamps
+    /// them to the numbers that exist.
     run: u64,
     window: u64,
     runs: Permutation,
     /// The rank of the short run in the order, its window, and the number of samples that it lacks.
-    /// All positions after it are lower by `shortfall`.
+    /// All positions after the short run are lower by `shortfall`.
     short_run: u64,
     short_window: u64,
     shortfall: u64,
@@ -66,7 +66,7 @@ impl Windowed {
         Some(self.runs.at(run)? * self.run + in_run) // below n
     }
 
-    /// Replaces positions with their samples. All positions are below `n`.
+    /// Replaces each position with its sample. All positions must be below `n`.
     pub(super) fn replace(&self, mut positions: &mut [u64]) {
         while let Some(window) = positions.first().and_then(|&p| self.window_of(p)) {
             let in_window = self.begin(window)..self.begin(window.saturating_add(1));
@@ -78,7 +78,7 @@ impl Windowed {
         }
     }
 
-    /// Replaces positions within a window, at most [`LOOKUP_BATCH`], with their samples.
+    /// Replaces at most [`LOOKUP_BATCH`] positions within a window with their samples.
     fn replace_in(&self, window: u64, positions: &mut [u64]) {
         self.permutation_of(window).replace(positions);
         let mut runs = [0; LOOKUP_BATCH];
@@ -138,15 +138,16 @@ impl Windowed {
         Some(start..start.saturating_add(self.run).min(self.n))
     }
 
-    /// Returns how many runs are in the window of a position and in the windows before it.
+    /// Returns the number of runs in the window of a position and in all windows before it.
     pub(super) fn runs_begun(&self, p: u64) -> u64 {
         let full = self.run.saturating_mul(self.window).max(1);
-        // ignores the shortfall: the short run is one of many
+        // ignores the shortfall, which is less than one run
         (p / full).saturating_add(1).saturating_mul(self.window)
     }
 
-    /// Returns how many runs, counted from the first, should have been prefetched at a position:
-    /// all of its window, and the same share of the next window as has been read of this one.
+    /// Returns the number of runs, counted from the first, that should have been prefetched at a
+    /// position. These are all runs up to the end of its window, and as large a share of the next
+    /// window as has been read of this window.
     pub(super) fn runs_to_prefetch(&self, p: u64) -> u64 {
         let full = self.run.saturating_mul(self.window).max(1);
         self.runs_begun(p).saturating_add(p % full / self.run.max(1))

@@ -1,8 +1,8 @@
 //! Batches that a GPU decodes into the caller's memory.
 //!
-//! The GPU writes to this memory after a launch returns, so it must outlive the launch.
-//! [`LaunchInMemory`] holds both and drops the launch first, which waits for the GPU. If the driver
-//! fails, waiting proves nothing, and the memory is leaked.
+//! The call that launches a batch returns before the GPU has written to this memory, so the memory
+//! must outlive the launch. [`LaunchInMemory`] holds both. It drops the launch first, which waits
+//! for the GPU. If the driver fails, waiting proves nothing, so the memory is leaked.
 
 use crate::error::{DataError, Result};
 use crate::loader::{Batch, Counters, DeviceBatch};
@@ -14,9 +14,9 @@ use tensilo_cuda::{BatchMemory, DeviceBuffer, Gpu};
 ///
 /// # Safety
 ///
-/// [`DeviceAllocator::location`] describes memory on the GPU of the loader, at least as long as
-/// requested, and a valid stream. The memory stays allocated until it is dropped. Until it is
-/// delivered, it is not used on any other stream.
+/// [`DeviceAllocator::location`] describes memory on the GPU of the loader that is at least as long
+/// as requested, and a valid stream. The memory stays allocated until it is dropped. Until it is
+/// delivered with its batch, it is not used on any other stream.
 pub unsafe trait DeviceAllocator {
     /// The memory of a batch. Dropping it frees the memory or makes it reusable.
     type Memory;
@@ -28,7 +28,7 @@ pub unsafe trait DeviceAllocator {
     fn location(memory: &Self::Memory) -> BatchMemory;
 }
 
-// SAFETY: the memory is freed only when it is dropped, and has no other user.
+// SAFETY: the memory is freed only when it is dropped, and nothing else uses it.
 unsafe impl DeviceAllocator for Gpu {
     type Memory = DeviceBuffer;
 
@@ -41,18 +41,18 @@ unsafe impl DeviceAllocator for Gpu {
     }
 }
 
-/// A launch and the memory that it writes to. Drop order matters: dropping the launch waits for the
-/// GPU, and only then is the memory freed.
+/// A launch and the memory that it writes to. The order of the fields matters: dropping the launch
+/// waits for the GPU, and the memory is freed after that.
 pub(crate) struct LaunchInMemory<M> {
     launched: DeviceBatch,
     memory: M,
 }
 
 impl<M> LaunchInMemory<M> {
-    /// Launches a batch. The memory is at least as long as the batch.
+    /// Launches a batch. The memory must be at least as long as the batch.
     pub(crate) fn new<A: DeviceAllocator<Memory = M>>(batch: Batch, memory: M) -> Result<Self> {
-        // SAFETY: the allocator promises this. The memory is dropped after the launch is finished
-        // or dropped.
+        // SAFETY: the allocator promises this. The memory outlives the launch, which is finished or
+        // dropped first.
         match unsafe { batch.launch(A::location(&memory)) } {
             Ok(launched) => Ok(Self { launched, memory }),
             Err(error) => Err(leaked(error, memory)),
@@ -69,7 +69,7 @@ impl<M> LaunchInMemory<M> {
     }
 }
 
-/// Leaks memory if the driver failed: the GPU may still write to it.
+/// Leaks the memory if the driver failed, because the GPU may still write to it.
 fn leaked<M>(error: DataError, memory: M) -> DataError {
     match error {
         DataError::Gpu(_) => mem::forget(memory),
@@ -80,8 +80,8 @@ fn leaked<M>(error: DataError, memory: M) -> DataError {
 
 impl Batch {
     /// Decodes the batch into the caller's memory, on the GPU of
-    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on). Returns when the work is
-    /// enqueued: later operations on the stream of the memory see the values.
+    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on). Returns once the work is
+    /// enqueued. Later operations on the stream of the memory see the values.
     /// [`BatchIterator::on_device`](crate::BatchIterator::on_device) does this ahead of time.
     ///
     /// Fails if the batch has no blocks, if the memory is shorter than [`Batch::device_bytes`], or
@@ -89,9 +89,9 @@ impl Batch {
     ///
     /// # Safety
     ///
-    /// Same as [`Gpu::launch`](tensilo_cuda::Gpu::launch): the memory is on this GPU. It stays
-    /// allocated until the batch is finished or dropped, or until later operations of its stream
-    /// have run. Until then, it is not used on other streams.
+    /// The same as for [`Gpu::launch`](tensilo_cuda::Gpu::launch). The memory is on this GPU. It
+    /// stays allocated until the batch is finished or dropped, or until later operations on its
+    /// stream have run. Until then, it is not used on other streams.
     pub unsafe fn launch(self, memory: BatchMemory) -> Result<DeviceBatch> {
         // SAFETY: the caller promises this.
         DeviceBatch::launch_with(self, |gpu, list| unsafe { gpu.launch(list, memory) })

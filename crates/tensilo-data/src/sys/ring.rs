@@ -1,9 +1,10 @@
-//! Reads that the kernel performs for an io_uring ring.
+//! Reads through an io_uring ring.
 //!
-//! The danger of io_uring is memory: the kernel writes to it at any time until a read completes,
-//! whatever the program does meanwhile. So a call to [`Ring::read`] owns its memory
-//! ([`InFlightReads`]), and gives it back only after all reads have completed, even if a callback
-//! panics. If it cannot wait for them, it leaks the memory and marks the ring as broken.
+//! The danger of io_uring is memory. Until a read completes, the kernel can write to its memory at
+//! any time, whatever the program does in the meantime. So a call to [`Ring::read`] owns the memory
+//! of its reads ([`InFlightReads`]). It returns the memory only after all reads have completed,
+//! even if a callback panics. If it cannot wait for them, it leaks the memory and marks the ring as
+//! broken.
 //!
 //! Invariant: the kernel never writes to memory that is borrowed, freed or reused.
 
@@ -25,7 +26,7 @@ pub(crate) struct ReadAt {
     pub buffer_range: Range<usize>,
 }
 
-/// A callback that gets the number of a read, and the bytes read.
+/// A callback that gets the number of a read and the bytes that were read.
 type OnComplete<'a> = dyn FnMut(usize, io::Result<&[u8]>) + 'a;
 
 /// An io_uring ring.
@@ -35,7 +36,7 @@ type OnComplete<'a> = dyn FnMut(usize, io::Result<&[u8]>) + 'a;
 pub(crate) struct Ring {
     ring: IoUring,
     depth: usize,
-    /// The ring could not wait for its reads, which may still be in flight.
+    /// Whether waiting for the reads failed, so that some may still be in flight.
     is_broken: bool,
 }
 
@@ -60,7 +61,7 @@ impl ReadMemory for AlignedMemory {
         if self.bytes().len() >= bytes {
             return Ok(());
         }
-        let no_memory = |_| tensilo::Error::io("making memory for reads", io::ErrorKind::OutOfMemory.into());
+        let no_memory = |_| tensilo::Error::io("allocating memory for reads", io::ErrorKind::OutOfMemory.into());
         let needed = bytes.saturating_add(ALIGNMENT);
         let mut longer = Self::default();
         longer.memory.try_reserve_exact(needed).map_err(no_memory)?;
@@ -75,16 +76,16 @@ impl ReadMemory for AlignedMemory {
 }
 
 impl Ring {
-    /// Creates a ring for `depth` reads at the same time. Fails if the kernel does not have
+    /// Creates a ring for up to `depth` concurrent reads. Fails if the kernel does not support
     /// io_uring, or forbids it.
     pub(crate) fn new(depth: u32) -> io::Result<Self> {
         let ring = IoUring::builder().dontfork().build(depth)?;
         Ok(Self { ring, depth: usize::try_from(depth).unwrap_or(1), is_broken: false })
     }
 
-    /// Reads from a file. Calls `on_complete` with the number and bytes of each read as it
-    /// completes; at the end of the file, a read has fewer bytes. Returns the memory unless it was
-    /// leaked.
+    /// Reads from a file. Calls `on_complete` with the number and the bytes of each read as it
+    /// completes. A read that extends past the end of the file has fewer bytes. Returns the memory
+    /// unless it was leaked.
     ///
     /// The destinations of reads must ascend and must not overlap. Fails if they do not, if the
     /// memory is too short, or if the kernel accepts no more reads.
@@ -98,7 +99,7 @@ impl Ring {
         if self.is_broken {
             return (Some(memory), Err(io::ErrorKind::Unsupported.into()));
         }
-        // moving a `Box` may invalidate earlier pointers to its content, so it moves first
+        // moving a `Box` may invalidate earlier pointers to its content, so it is moved first
         let mut flight = InFlightReads { in_flight: 0, ring: self, base: std::ptr::null_mut(), memory: Some(memory) };
         let bytes = flight.memory.as_mut().map_or(&mut [][..], |memory| memory.bytes_mut());
         let (base, checked) = (bytes.as_mut_ptr(), check(reads, bytes.len()));
@@ -108,7 +109,7 @@ impl Ring {
         (flight.memory.take(), read)
     }
 
-    /// Returns whether the ring could not wait for its reads, and cannot be used any more.
+    /// Returns whether waiting for reads has failed, so that the ring cannot be used any more.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }
@@ -158,8 +159,8 @@ impl InFlightReads<'_> {
                 let count = usize::try_from(result).map_err(|_| io::Error::from_raw_os_error(-result));
                 let bytes = count.map(|count| {
                     // SAFETY: the destination is within the memory, and the read is complete. The
-                    // kernel may write to other destinations meanwhile, so there is no reference to
-                    // the whole memory.
+                    // kernel may write to other destinations at the same time, so there is no
+                    // reference to the whole memory.
                     unsafe {
                         std::slice::from_raw_parts(
                             self.base.add(read.buffer_range.start),
@@ -183,27 +184,28 @@ impl InFlightReads<'_> {
         }
     }
 
-    /// Submits a read to the kernel.
+    /// Queues a read. The next wait submits it to the kernel.
     ///
     /// # Safety
     ///
     /// The destination is within the memory, and overlaps no other read in flight. The file stays
     /// open until the read completes.
     unsafe fn push(&mut self, file: types::Fd, number: usize, read: &ReadAt) -> io::Result<()> {
-        // SAFETY: within the memory, as the caller promises.
+        // SAFETY: the caller promises that this is within the memory.
         let to = unsafe { self.base.add(read.buffer_range.start) };
         let length = u32::try_from(read.buffer_range.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
         // exact: usize has at most 64 bits
         let entry = opcode::Read::new(file, to, length).offset(read.offset).build().user_data(number as u64);
-        // SAFETY: file and memory are valid until the read completes, as the caller promises.
+        // SAFETY: the caller promises that the file and the memory are valid until the read
+        // completes.
         let pushed = unsafe { self.ring.ring.submission().push(&entry) };
         pushed.map_err(|_| io::Error::from(io::ErrorKind::WouldBlock))?;
         self.in_flight += 1;
         Ok(())
     }
 
-    /// Waits until at least one read completes. Returns the numbers and results of all completed
-    /// reads.
+    /// Submits queued reads, and waits until at least one read completes. Returns the numbers and
+    /// results of all completed reads.
     fn wait(&mut self) -> io::Result<Vec<(usize, i32)>> {
         loop {
             match self.ring.ring.submit_and_wait(1) {

@@ -1,14 +1,14 @@
-//! Views of open datasets: where a loader finds its samples.
+//! Views of open datasets. A loader uses a view to find the dataset and the index of each sample.
 //!
-//! The other modules are arithmetic on sample indices. A [`View`] binds them to handles of
-//! datasets, so that each sample of the view maps to a dataset and a sample in it.
+//! The other modules only compute with sample indices. A [`View`] connects them to open datasets:
+//! each sample of the view maps to a dataset and a sample of this dataset.
 
 use super::{Mixture, SampleList, Split};
 use crate::dataset::Dataset;
 use crate::error::{DataError, Result};
 use std::sync::Arc;
 
-/// Datasets, and a view of their samples that orders apply to.
+/// A view of the samples of one or more datasets. An order applies to the samples of a view.
 #[derive(Clone, Debug)]
 pub struct View {
     kind: ViewInner,
@@ -39,36 +39,38 @@ impl View {
 
     /// Returns the view of a split. Fails if the split was made for a different number of samples.
     pub fn split(dataset: &Dataset, split: &Split) -> Result<Self> {
-        if split.sample_count() != dataset.sample_count() {
+        if split.dataset_sample_count() != dataset.sample_count() {
             return Err(DataError::BadArgument(format!(
                 "the split was made for {} samples, but the dataset has {}",
-                split.sample_count(),
+                split.dataset_sample_count(),
                 dataset.sample_count()
             )));
         }
         Ok(Self { kind: ViewInner::Split(Arc::new(split.clone())), datasets: vec![dataset.clone()] })
     }
 
-    /// Returns the view of listed samples. Fails if the dataset lacks any of them. Cost: checks
-    /// each sample.
+    /// Returns the view of listed samples. Fails if the dataset lacks any of them. Cost: one
+    /// comparison for each sample.
     pub fn list(dataset: &Dataset, list: &SampleList) -> Result<Self> {
         let count = dataset.sample_count();
-        if let Some(sample) = list.samples().iter().find(|sample| **sample >= count) {
+        if let Some(sample) = list.indices().iter().find(|sample| **sample >= count) {
             let message = format!("the list has sample {sample}, but the dataset has {count} samples, counted from 0");
             return Err(DataError::BadArgument(message));
         }
         Ok(Self { kind: ViewInner::List(list.clone()), datasets: vec![dataset.clone()] })
     }
 
-    /// Returns a mixture of views, which are its components in order. Fails if the dataset, view or
-    /// number of samples of a component is not the one that the mixture was made for.
+    /// Returns the view of a mixture. `components` are the views of its components, in order. Fails
+    /// if one of them has a different dataset, identity or number of samples than the component
+    /// that the mixture was made for.
     pub fn mixture(mixture: &Mixture, components: &[View]) -> Result<Self> {
         if components.iter().any(|view| matches!(view.kind, ViewInner::Mixture { .. })) {
-            return Err(DataError::BadArgument("a component of a mixture is a mixture itself".to_owned()));
+            return Err(DataError::BadArgument("a component of a mixture cannot be a mixture itself".to_owned()));
         }
-        let expected: Vec<_> = components.iter().map(|view| (view.dataset_id(), view.identity(), view.n())).collect();
+        let expected: Vec<_> =
+            components.iter().map(|view| (view.dataset_id(), view.identity(), view.sample_count())).collect();
         if !mixture.components().iter().map(|found| (found.dataset_id, found.view, found.samples)).eq(expected) {
-            let message = "the views are not the components that the mixture was made for".to_owned();
+            let message = "the views differ from the components that the mixture was made for".to_owned();
             return Err(DataError::BadArgument(message));
         }
         let (mut datasets, mut views) = (Vec::new(), Vec::new());
@@ -80,12 +82,12 @@ impl View {
     }
 
     /// Returns the number of samples.
-    pub fn n(&self) -> u64 {
+    pub fn sample_count(&self) -> u64 {
         match &self.kind {
             ViewInner::All => self.datasets.first().map_or(0, Dataset::sample_count),
-            ViewInner::Split(split) => split.n(),
-            ViewInner::List(list) => list.n(),
-            ViewInner::Mixture { mixture, .. } => mixture.n(),
+            ViewInner::Split(split) => split.sample_count(),
+            ViewInner::List(list) => list.sample_count(),
+            ViewInner::Mixture { mixture, .. } => mixture.sample_count(),
         }
     }
 
@@ -115,11 +117,11 @@ impl View {
     }
 
     /// Returns the index of the dataset that has sample `v` of the view in an epoch, and the sample
-    /// of that dataset. Returns `None` if `v` is not below [`View::n`]. Costs as much as the lookup
+    /// of that dataset. Returns `None` if `v` is not below [`View::sample_count`]. Cost: one lookup
     /// in the split, list or mixture.
     pub fn sample(&self, v: u64, epoch: u64) -> Option<(usize, u64)> {
         match &self.kind {
-            ViewInner::All => (v < self.n()).then_some((0, v)),
+            ViewInner::All => (v < self.sample_count()).then_some((0, v)),
             ViewInner::Split(split) => Some((0, split.sample(v)?)),
             ViewInner::List(list) => Some((0, list.sample(v)?)),
             ViewInner::Mixture { mixture, views } => {
@@ -131,20 +133,20 @@ impl View {
         }
     }
 
-    /// Returns the same view for a forked process: its datasets share no lock and no open file with
-    /// the datasets of this view. A view from before the fork works there, too, but opens files
-    /// again each time, because it cannot know whether another thread was changing its caches
-    /// during the fork.
+    /// Returns the same view for a forked process. Its datasets share no locks and no open files
+    /// with the datasets of this view. A view from before the fork also works in the child, but it
+    /// opens files again each time, because another thread may have been changing its caches during
+    /// the fork.
     pub fn reopened(&self) -> Self {
         self.of_datasets(Dataset::reopened)
     }
 
-    /// Returns the same view of datasets that are read in a way that suits shuffled samples.
+    /// Returns the same view, with datasets that are read in the way that suits shuffled samples.
     pub(crate) fn for_shuffled(&self) -> Self {
         self.of_datasets(Dataset::for_shuffled)
     }
 
-    /// Returns the same view of other handles to the same datasets.
+    /// Returns the same view with other handles to the same datasets.
     fn of_datasets(&self, other: fn(&Dataset) -> Dataset) -> Self {
         let kind = match &self.kind {
             ViewInner::Mixture { mixture, views } => {

@@ -1,19 +1,21 @@
 //! A view of several datasets in fixed proportions.
 //!
-//! A mixture is cut into blocks of 4,096 samples, and each block has the same share of every
-//! component, rounded by largest remainder. So a lookup needs no list: the block and the offset
-//! give the component, and a multiplication counts the samples of that component before it.
+//! A mixture is divided into blocks of 4,096 samples. All blocks have the same number of samples of
+//! each component, but the last block can be shorter. This number is the share of the component,
+//! rounded by the largest-remainder method. So a lookup needs no list. The offset in the block
+//! gives the component, and a multiplication gives the number of samples of this component in
+//! earlier blocks.
 //!
-//! The samples of a component continue across blocks and epochs as one long sequence, in which each
-//! pass over the component has its own shuffle. A small component is thus repeated, and a large one
-//! is used up before any of its samples comes again.
+//! Across blocks and epochs, the samples of a component form one long sequence, in which each pass
+//! over the component has its own shuffle. So a small component is repeated, and all samples of a
+//! large component are used before any of them is repeated.
 
 use super::selection::{ViewKind, identity};
 use crate::error::{DataError, Result};
 use crate::order::{EpochOrder, MAX_SAMPLES, Order, Purpose, WindowSizes, key};
 use std::ops::Range;
 
-/// The number of samples of a block. Components have the same shares in each block.
+/// The number of samples in a block. Components have the same shares in each block.
 const BLOCK: u64 = 4096;
 
 /// A component of a [`Mixture`]: a view of a dataset.
@@ -25,15 +27,15 @@ pub struct Component {
     pub view: u64,
     /// The number of samples of the view.
     pub samples: u64,
-    /// The weight: components have samples in proportion to their weights.
+    /// The weight. Components contribute samples in proportion to their weights.
     pub weight: u32,
 }
 
-/// A view with samples of several datasets in fixed proportions: every 4,096 samples are divided in
-/// proportion to the weights of the components, up to rounding.
+/// A view with samples of several datasets in fixed proportions. Each block of 4,096 samples is
+/// divided among the components in proportion to their weights, up to rounding.
 ///
-/// A component that is smaller than its share is repeated. If it is larger, each epoch continues
-/// where the previous epoch stopped.
+/// If a component has fewer samples than its share, it is repeated. If it has more, each epoch
+/// continues where the previous epoch stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mixture {
     identity: u64,
@@ -48,7 +50,7 @@ pub struct Mixture {
 struct Share {
     samples: u64,
     seed: u64,
-    /// The range of its samples in a whole block, and in a shorter last block.
+    /// The range of its samples in a full block, and in the last block, which can be shorter.
     whole: Range<u64>,
     last: Range<u64>,
     /// The number of its samples in the whole mixture.
@@ -56,18 +58,18 @@ struct Share {
 }
 
 impl Mixture {
-    /// Returns a mixture of `n` samples. Samples of a component follow one another in runs of
-    /// `run`; a value of 1 shuffles them all.
+    /// Returns a mixture of `n` samples. Each component is shuffled in runs of `run` neighboring
+    /// samples. If `run` is 1, its samples are shuffled individually.
     ///
     /// Fails if `run` is 0, if there are no components, if a component has no samples or no weight,
     /// or if its share is so small that the mixture has none of its samples.
     pub fn new(components: &[Component], n: u64, seed: u64, run: u32) -> Result<Self> {
         let sizes = WindowSizes::new(run, 1)?;
         if n > MAX_SAMPLES {
-            return Err(bad("a mixture has more than 2^63 samples"));
+            return Err(bad("the mixture has more than 2^63 samples"));
         }
         if components.iter().any(|component| component.samples == 0 || component.weight == 0) {
-            return Err(bad("a component of a mixture has no samples or a weight of 0"));
+            return Err(bad("a component of the mixture has no samples, or has a weight of 0"));
         }
         let weights: Vec<u32> = components.iter().map(|component| component.weight).collect();
         let ranges = ranges(BLOCK, &weights).zip(ranges(n % BLOCK, &weights));
@@ -76,20 +78,20 @@ impl Mixture {
             let length = |range: &Range<u64>| range.end - range.start; // ascending
             let sum = n / BLOCK * length(&whole) + length(&last); // at most n
             if sum == 0 {
-                return Err(bad("the weight of a component is so small that the mixture has none of its samples"));
+                return Err(bad("the weight of a component is too small: the mixture would have none of its samples"));
             }
             let seed = key(Purpose::Component, [seed, number]);
             shares.push(Share { samples: component.samples, seed, whole, last, sum });
         }
         if shares.is_empty() {
-            return Err(bad("a mixture has no components"));
+            return Err(bad("the mixture has no components"));
         }
         let identity = identity(ViewKind::Mixture, [seed, run.into(), n].into_iter().chain(words));
         Ok(Self { identity, n, run: sizes, shares, components: components.to_vec() })
     }
 
     /// Returns the number of samples.
-    pub fn n(&self) -> u64 {
+    pub fn sample_count(&self) -> u64 {
         self.n
     }
 
@@ -104,7 +106,7 @@ impl Mixture {
     }
 
     /// Returns the component of sample `v` of the mixture in an epoch, and the sample of that
-    /// component. Returns `None` if `v` is not below [`Mixture::n()`]. Cost: about 230 ns.
+    /// component. Returns `None` if `v` is not below [`Mixture::sample_count`]. Cost: about 230 ns.
     pub fn sample(&self, v: u64, epoch: u64) -> Option<(usize, u64)> {
         if v >= self.n {
             return None;
@@ -126,8 +128,9 @@ impl Mixture {
     }
 }
 
-/// Returns the range of each component in a block of `samples`. The ranges are contiguous; their
-/// lengths are rounded down, plus one for the components with the largest remainders.
+/// Returns the range of each component in a block of `samples` samples. The ranges are contiguous.
+/// Their lengths are rounded down, and the components with the largest remainders get one more
+/// sample each.
 fn ranges(samples: u64, weights: &[u32]) -> impl Iterator<Item = Range<u64>> {
     // below 2^96, because there are fewer than 2^64 weights; at least 1, because it is a divisor
     let all = weights.iter().map(|&weight| u128::from(weight)).sum::<u128>().max(1);

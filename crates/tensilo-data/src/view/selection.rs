@@ -1,9 +1,10 @@
-//! Views of some samples of a dataset: chosen by a hash, or listed.
+//! Views of some samples of a dataset, which are chosen by a hash or listed.
 //!
-//! A [`Split`] looks only at the hash of each sample. Shuffling all samples and cutting the list
-//! would move samples from validation to training when new ones are added; a hash does not. It
-//! stores one bit for each sample, and finds its `n`-th sample by a binary search over counts and a
-//! walk through eight words. A [`SampleList`] stores sample indices, in any order.
+//! A [`Split`] chooses each sample by a hash of its index. The usual alternative is to shuffle all
+//! samples and cut the list, but then samples move from validation to training when new ones are
+//! added. A split stores one bit for each sample. It finds its `n`-th sample by a binary search
+//! over counts, followed by a scan of at most eight words. A [`SampleList`] stores sample indices,
+//! in any order.
 
 use crate::error::{DataError, Result};
 use crate::order::{Purpose, key};
@@ -27,11 +28,11 @@ pub(super) fn identity(kind: ViewKind, words: impl IntoIterator<Item = u64>) -> 
 /// The number of words whose samples are counted together.
 const GROUP_WORDS: usize = 8;
 
-/// A view of the samples whose hash is in a range: a share of a dataset, such as 95 % for training
-/// and the rest for validation.
+/// A view of the samples whose hash is in a range. This selects a share of a dataset, such as 95%
+/// for training, or the other 5% for validation.
 ///
-/// Whether a sample is in the view depends only on the seed and the sample. Samples that are added
-/// later do not move others from one split to another.
+/// Whether a sample is in the view depends only on the seed and the index of the sample. Adding
+/// samples later does not move existing ones from one split to another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Split {
     identity: u64,
@@ -40,23 +41,22 @@ pub struct Split {
     /// For each group of words, the number of samples in the groups before it.
     before: Vec<u64>,
     n: u64,
-    sample_count: u64,
+    dataset_sample_count: u64,
 }
 
 impl Split {
-    /// The end of the range of hashes.
+    /// The end of the range of all hashes.
     pub const END: u64 = 1 << 32;
 
-    /// Returns the view of the samples, out of `0..samples`, whose hash is in `hashes`, which is
-    /// within `0..Split::END`. Two splits with the same seed and disjoint ranges have no sample in
-    /// common.
+    /// Returns the view of those samples of `0..samples` whose hash is in `hashes`, a range within
+    /// `0..Split::END`. Two splits with the same seed and disjoint ranges have no sample in common.
     ///
-    /// Fails if the range is empty or too long, or if memory runs out. Cost: 10 ns and 1.1 bits for
-    /// each sample of the dataset.
+    /// Fails if the range is empty or not within `0..Split::END`, or if memory runs out. Cost: 10
+    /// ns and 1.1 bits for each sample of the dataset.
     pub fn new(samples: u64, seed: u64, hashes: Range<u64>) -> Result<Self> {
         if hashes.is_empty() || hashes.end > Self::END {
             let message =
-                format!("a split with the hashes {}..{}: expected a range within 0..2^32", hashes.start, hashes.end);
+                format!("a split needs a range of hashes within 0..2^32, not {}..{}", hashes.start, hashes.end);
             return Err(DataError::BadArgument(message));
         }
         let words = usize::try_from(samples.div_ceil(64)).unwrap_or(usize::MAX);
@@ -77,17 +77,17 @@ impl Split {
             bits.push(bits_of_word);
         }
         let identity = identity(ViewKind::Split, [seed, hashes.start, hashes.end]);
-        Ok(Self { identity, bits, before, n, sample_count: samples })
+        Ok(Self { identity, bits, before, n, dataset_sample_count: samples })
     }
 
     /// Returns the number of samples.
-    pub fn n(&self) -> u64 {
+    pub fn sample_count(&self) -> u64 {
         self.n
     }
 
     /// Returns the number of samples of the dataset that the split was made for.
-    pub fn sample_count(&self) -> u64 {
-        self.sample_count
+    pub fn dataset_sample_count(&self) -> u64 {
+        self.dataset_sample_count
     }
 
     /// Returns the identity of the view, for a [`State`](crate::State).
@@ -95,8 +95,8 @@ impl Split {
         self.identity
     }
 
-    /// Returns sample `v` of the view, or `None` if `v` is not below [`Split::n()`]. Cost: a binary
-    /// search.
+    /// Returns sample `v` of the view, or `None` if `v` is not below [`Split::sample_count`]. Cost:
+    /// one binary search.
     pub fn sample(&self, v: u64) -> Option<u64> {
         if v >= self.n {
             return None;
@@ -114,7 +114,7 @@ impl Split {
     }
 }
 
-/// Returns the index of the `n`-th set bit. More than `n` bits are set.
+/// Returns the index of set bit number `n`, counted from 0. More than `n` bits are set.
 fn nth_one(mut bits: u64, n: u64) -> u32 {
     for _ in 0..n {
         bits &= bits.wrapping_sub(1); // clears the lowest set bit
@@ -130,7 +130,7 @@ pub struct SampleList {
 }
 
 impl SampleList {
-    /// Returns the view of these samples. Cost: 3 ns and 8 bytes for each.
+    /// Returns the view of these samples. Cost: 3 ns and 8 bytes for each sample.
     pub fn new(samples: impl Into<Arc<[u64]>>) -> Self {
         let samples = samples.into();
         // exact: no length is above 2^64
@@ -140,12 +140,12 @@ impl SampleList {
     }
 
     /// Returns the number of samples.
-    pub fn n(&self) -> u64 {
+    pub fn sample_count(&self) -> u64 {
         self.samples.len() as u64 // exact
     }
 
-    /// Returns the samples, in order.
-    pub fn samples(&self) -> &[u64] {
+    /// Returns the indices of the samples, in order.
+    pub fn indices(&self) -> &[u64] {
         &self.samples
     }
 
@@ -154,7 +154,7 @@ impl SampleList {
         self.identity
     }
 
-    /// Returns sample `v` of the view, or `None` if `v` is not below [`SampleList::n`].
+    /// Returns sample `v` of the view, or `None` if `v` is not below [`SampleList::sample_count`].
     pub fn sample(&self, v: u64) -> Option<u64> {
         self.samples.get(usize::try_from(v).ok()?).copied()
     }

@@ -145,9 +145,9 @@ fn what_cannot_be_changed_is_refused_with_the_reason_and_leaves_nothing() {
         assert_eq!(files_below(folder.root()), before);
     };
     refused(&[numbers("y")], "the dataset has no column \"y\"");
-    refused(&[numbers("x"), numbers("y")], "add it first");
-    refused(&[numbers("x").nullable()], "may have nulls");
-    refused(&[ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[1]))], "the dataset has u32 []");
+    refused(&[numbers("x"), numbers("y")], "first add it");
+    refused(&[numbers("x").nullable()], "can have nulls");
+    refused(&[ColumnSchema::tensor("x", DType::U32, Shape::fixed(&[1]))], "is u32 [] in the dataset");
 
     let mut changes = dataset.change().unwrap();
     let error = changes.add_nullable_column(numbers("y")).unwrap_err();
@@ -159,7 +159,7 @@ fn what_cannot_be_changed_is_refused_with_the_reason_and_leaves_nothing() {
     let error = changes.add_columns([&path]).unwrap_err();
     assert!(error.to_string().contains("1 files for 2 groups"), "{error}");
     let error = changes.add_columns([&path, &path]).unwrap_err();
-    assert!(error.to_string().contains("2 samples for group 1, which has 3"), "{error}");
+    assert!(error.to_string().contains("2 samples, but group 1 has 3"), "{error}");
     let outside = Folder::new();
     write(&outside.path("x.tsl"), &[numbers("x")], 0, 2);
     let error = changes.append(outside.path("x.tsl")).unwrap_err();

@@ -80,7 +80,7 @@ fn a_file_that_exists_is_not_written_again() {
     let other = job(folder.root(), 1).write(0, Some(FileId([8; 12])), |_| Ok(()));
     assert!(other.unwrap_err().to_string().contains("belongs to another job"));
     let nothing = job(folder.root(), 1).write(5, None, |_| Ok(()));
-    assert!(nothing.unwrap_err().to_string().contains("00005.tsl: the file of the job does not exist"));
+    assert!(nothing.unwrap_err().to_string().contains("00005.tsl: this file of the job does not exist"));
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn what_is_missing_or_wrong_is_refused() {
     let refused = |files: &[JobFile]| publish(folder.root(), 1, files).unwrap_err().to_string();
     assert!(refused(&[files[0].clone(), files[0].clone()]).contains("the same number"));
     fs::remove_file(folder.path(format!("data/0000000001-{JOB}/00001.tsl"))).unwrap();
-    assert!(refused(&files).contains("00001.tsl: the file of the job does not exist; run its task again"));
+    assert!(refused(&files).contains("00001.tsl: this file of the job does not exist; run its task again"));
     assert!(!folder.path("manifest").exists());
     for (version, number) in [(0, JOB), (1, 7), (1, u64::from(u32::MAX))] {
         assert!(DatasetOptions::new().job(folder.root(), version, number).is_err());

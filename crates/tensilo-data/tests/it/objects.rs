@@ -27,7 +27,7 @@ fn epoch(dataset: &Dataset, mode: Order) -> Vec<(u64, u32)> {
     for batch in loader.epoch(0) {
         let batch = batch.expect("a batch");
         let values = batch.column("x").expect("a column").values::<u32>().expect("u32").to_vec();
-        found.extend(batch.samples().iter().copied().zip(values));
+        found.extend(batch.indices().iter().copied().zip(values));
     }
     found
 }
@@ -103,7 +103,7 @@ fn a_first_batch_opens_the_files_that_it_needs() {
     let files = |server: &HttpServer| server.take_requests().iter().filter(|r| r.path.contains("/data/")).count();
     let found = files(&server);
     assert!(found <= 64 + 128, "{found} files for 64 samples; 128 are opened at the same time");
-    assert_eq!(batches.map(|batch| batch.unwrap().samples().len()).sum::<usize>(), 6000 - 6000 % 32);
+    assert_eq!(batches.map(|batch| batch.unwrap().indices().len()).sum::<usize>(), 6000 - 6000 % 32);
     assert_eq!(found + files(&server), 300);
 }
 
@@ -181,7 +181,7 @@ fn mistakes_are_reported() {
     assert!(none.contains("neither a manifest nor tensilo files"), "{none}");
     assert!(error("s3:///x").contains("no bucket"));
     let io = DatasetOptions::new().pread().open(server.url("/none")).unwrap_err().to_string();
-    assert!(io.contains("pread reads files, not objects of a store"), "{io}");
+    assert!(io.contains("pread reads files, not objects in a store"), "{io}");
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn faulty_epoch(url: &str, seed: u64) -> (usize, bool) {
     for batch in loader.epoch(0) {
         let Ok(batch) = batch else { return (right, true) };
         let values = batch.column("x").expect("a column").values::<u32>().expect("u32").to_vec();
-        let samples: Vec<u32> = batch.samples().iter().map(|&sample| sample as u32).collect();
+        let samples: Vec<u32> = batch.indices().iter().map(|&sample| sample as u32).collect();
         assert_eq!(values, samples, "seed {seed}");
         right += 1;
     }

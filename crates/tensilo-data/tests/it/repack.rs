@@ -36,7 +36,7 @@ fn check_files(dataset: &Dataset, shard_bytes: u64) {
     for files in readers(dataset) {
         let [reader] = files.as_slice() else { panic!("{} files of a group", files.len()) };
         let report = reader.verify(VerifyOptions::new().decode(true)).unwrap();
-        assert!(report.damages.is_empty(), "{:?}", report.damages);
+        assert!(report.findings.is_empty(), "{:?}", report.findings);
         let values = |column: tensilo::Column| {
             let mut buffer = tensilo::ColumnBuffer::new();
             column.cursor().range_into(0..reader.sample_count(), &mut buffer).unwrap();
@@ -113,9 +113,9 @@ fn a_training_goes_on_with_the_same_batches_and_its_receipt_is_the_same() {
     let options = || LoaderOptions::new(9).order(Order::Shuffled).seed(4).decode_threads(1);
     let loader = options().loader(&View::all(&before)).unwrap();
     let mut batches = loader.epochs(0..2);
-    let taken: Vec<Vec<u64>> = batches.by_ref().take(7).map(|batch| batch.unwrap().samples().to_vec()).collect();
+    let taken: Vec<Vec<u64>> = batches.by_ref().take(7).map(|batch| batch.unwrap().indices().to_vec()).collect();
     let state = State::from_bytes(&batches.state().to_bytes()).unwrap();
-    let rest: Vec<Vec<u64>> = batches.by_ref().map(|batch| batch.unwrap().samples().to_vec()).collect();
+    let rest: Vec<Vec<u64>> = batches.by_ref().map(|batch| batch.unwrap().indices().to_vec()).collect();
     assert_eq!(taken.len(), 7);
 
     for (shard_bytes, files) in [(1, 152), (2_000, 6), (u64::MAX, 2)] {
@@ -126,8 +126,8 @@ fn a_training_goes_on_with_the_same_batches_and_its_receipt_is_the_same() {
         let mut found = Vec::new();
         for batch in resumed.by_ref() {
             let batch = batch.unwrap();
-            model::check(&batch, batch.samples());
-            found.push(batch.samples().to_vec());
+            model::check(&batch, batch.indices());
+            found.push(batch.indices().to_vec());
         }
         assert_eq!(found, rest);
         assert_eq!(state.receipt.plus(resumed.receipt()), batches.receipt());
@@ -213,5 +213,5 @@ fn samples_without_columns_are_refused_and_columns_without_values_take_no_space(
     let mut changes = repacked.change().unwrap();
     changes.drop_column("x").unwrap();
     let error = changes.repack(1, &WriterOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap_err();
-    assert!(error.to_string().contains("samples 0..5: no column with values is left"), "{error}");
+    assert!(error.to_string().contains("samples 0..5 have no values in any remaining column"), "{error}");
 }

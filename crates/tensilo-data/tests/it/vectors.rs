@@ -84,12 +84,12 @@ fn last_batch(value: &Value) -> LastBatch {
 #[test]
 fn divisions_are_those_of_the_vectors() {
     for vector in vectors("divisions") {
-        let (n, world, start) = (number(&vector["n"]), number(&vector["world"]) as u32, number(&vector["start"]));
-        let division = Division::new(number(&vector["batch"]) as u32, world, last_batch(&vector["tail"])).unwrap();
+        let (n, world_size, start) = (number(&vector["n"]), number(&vector["world"]) as u32, number(&vector["start"]));
+        let division = Division::new(number(&vector["batch"]) as u32, world_size, last_batch(&vector["tail"])).unwrap();
         let steps = vector["steps"].as_array().unwrap();
         assert_eq!(division.steps(n, start), steps.len() as u64, "{vector}");
         for (step, ranks) in (0..).zip(steps) {
-            for rank in 0..world {
+            for rank in 0..world_size {
                 let start = start + step * division.step_samples();
                 let positions: Vec<u64> = division.positions(n, start, rank).collect();
                 assert_eq!(positions, numbers(&ranks[rank as usize]), "{vector}: step {step}, rank {rank}");
@@ -104,12 +104,12 @@ fn views_are_those_of_the_vectors() {
         let split =
             Split::new(number(&vector["n"]), hex(&vector["seed"]), number(&vector["from"])..number(&vector["to"]))
                 .unwrap();
-        let found: Vec<u64> = (0..=split.n()).map_while(|v| split.sample(v)).collect();
+        let found: Vec<u64> = (0..=split.sample_count()).map_while(|v| split.sample(v)).collect();
         assert_eq!((found, split.identity()), (numbers(&vector["samples"]), hex(&vector["identity"])), "{vector}");
     }
     for vector in vectors("lists") {
         let list = SampleList::new(numbers(&vector["samples"]));
-        let found: Vec<u64> = (0..=list.n()).map_while(|v| list.sample(v)).collect();
+        let found: Vec<u64> = (0..=list.sample_count()).map_while(|v| list.sample(v)).collect();
         assert_eq!((found, list.identity()), (numbers(&vector["samples"]), hex(&vector["identity"])), "{vector}");
     }
     for vector in vectors("mixtures") {

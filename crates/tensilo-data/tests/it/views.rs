@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tensilo_data::{Component, Mixture, Split};
 
 fn samples(split: &Split) -> Vec<u64> {
-    (0..split.n()).map(|v| split.sample(v).unwrap()).collect()
+    (0..split.sample_count()).map(|v| split.sample(v).unwrap()).collect()
 }
 
 fn component(samples: u64, weight: u32) -> Component {
@@ -20,7 +20,7 @@ proptest! {
         both.extend(samples(&second));
         both.sort_unstable();
         prop_assert!(both.into_iter().eq(0..n));
-        prop_assert_eq!((first.sample(first.n()), second.sample(u64::MAX)), (None, None));
+        prop_assert_eq!((first.sample(first.sample_count()), second.sample(u64::MAX)), (None, None));
         prop_assert_ne!(first.identity(), second.identity());
     }
 

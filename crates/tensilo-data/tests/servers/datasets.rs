@@ -37,9 +37,9 @@ pub fn epoch(dataset: &Dataset, mode: Order) -> Result<usize, DataError> {
     let mut count = 0;
     for batch in options.loader(&View::all(dataset))?.epoch(0) {
         let batch = batch?;
-        let expected: Vec<u32> = batch.samples().iter().flat_map(|&sample| values(sample as u32)).collect();
+        let expected: Vec<u32> = batch.indices().iter().flat_map(|&sample| values(sample as u32)).collect();
         assert!(batch.column("x")?.values::<u32>()? == expected);
-        count += batch.samples().len();
+        count += batch.indices().len();
     }
     Ok(count)
 }

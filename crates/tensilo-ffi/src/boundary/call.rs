@@ -1,13 +1,13 @@
-//! The frame of every function of the C library: checked arguments in, a status out.
+//! The frame around every function of the C library: it checks arguments and returns a status.
 //!
 //! A panic must not unwind into C. [`call`] runs the body of a function, catches panics, and turns
-//! them and errors into a status. [`HandleSlot`] and [`close`] create and free handles. The
-//! argument functions refuse whatever is detectably wrong: null and misaligned pointers, impossible
-//! lengths, strings that are not UTF-8.
+//! errors and panics into a status. [`HandleSlot`] and [`close`] create and free handles. The
+//! functions for arguments refuse everything that is detectably wrong: null and misaligned
+//! pointers, impossible lengths, strings that are not UTF-8.
 //!
-//! Everything else is trusted, because the header requires it of callers: a pointer that is neither
-//! null nor misaligned points to a value of its type, lives long enough, and is not used
-//! concurrently, except as the rules of the handle allow.
+//! Everything else is trusted, because the header makes it the duty of the caller: a pointer that
+//! is neither null nor misaligned points to a value of its type. This value lives long enough. It
+//! is used concurrently only as far as the rules of its handle allow.
 
 use super::error::{Result, TENSILO_OK, tensilo_error, tensilo_status};
 use super::values::{self, Options, Output, StructError};
@@ -40,7 +40,7 @@ pub(crate) fn check_slot<T>(pointer: *mut T, name: &str) -> Result<()> {
 /// See the module documentation.
 pub(crate) unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> Result<&'a T> {
     check(pointer, name)?;
-    // SAFETY: neither null nor misaligned, and otherwise the caller's promise.
+    // SAFETY: the pointer is neither null nor misaligned, and the caller promises the rest.
     Ok(unsafe { &*pointer })
 }
 
@@ -48,14 +48,14 @@ pub(crate) unsafe fn shared<'a, T>(pointer: *const T, name: &str) -> Result<&'a 
 ///
 /// # Safety
 ///
-/// See the module documentation; nothing else uses the value meanwhile.
+/// See the module documentation. In addition, nothing else uses the value at the same time.
 pub(crate) unsafe fn exclusive<'a, T>(pointer: *mut T, name: &str) -> Result<&'a mut T> {
     check(pointer, name)?;
-    // SAFETY: neither null nor misaligned, and otherwise the caller's promise.
+    // SAFETY: the pointer is neither null nor misaligned, and the caller promises the rest.
     Ok(unsafe { &mut *pointer })
 }
 
-/// Returns the array of `count` values at a pointer, which may be null if `count` is 0.
+/// Returns the array of `count` values at a pointer. The pointer may be null if `count` is 0.
 ///
 /// # Safety
 ///
@@ -66,8 +66,8 @@ pub(crate) unsafe fn array<'a, T>(pointer: *const T, count: usize, name: &str) -
     }
     check(pointer, name)?;
     check_bytes::<T>(count, name)?;
-    // SAFETY: neither null nor misaligned, of a possible length, and otherwise the caller's
-    // promise.
+    // SAFETY: the pointer is neither null nor misaligned, the length is possible, and the caller
+    // promises the rest.
     Ok(unsafe { slice::from_raw_parts(pointer, count) })
 }
 
@@ -75,36 +75,36 @@ pub(crate) unsafe fn array<'a, T>(pointer: *const T, count: usize, name: &str) -
 ///
 /// # Safety
 ///
-/// See the module documentation; nothing else uses the memory meanwhile. Its content does not
-/// matter: memory from C counts as initialized, and is only written to.
+/// See the module documentation. In addition, nothing else uses the memory at the same time. Its
+/// content does not matter: memory from C counts as initialized, and is only written to.
 pub(crate) unsafe fn memory<'a>(pointer: *mut u8, byte_count: usize, name: &str) -> Result<&'a mut [u8]> {
     if byte_count == 0 {
         return Ok(&mut []);
     }
     check(pointer, name)?;
     check_bytes::<u8>(byte_count, name)?;
-    // SAFETY: not null, of a possible length, and otherwise the caller's promise.
+    // SAFETY: the pointer is not null, the length is possible, and the caller promises the rest.
     Ok(unsafe { slice::from_raw_parts_mut(pointer, byte_count) })
 }
 
 fn check_bytes<T>(count: usize, name: &str) -> Result<()> {
     let bytes = count.checked_mul(size_of::<T>()).and_then(|bytes| isize::try_from(bytes).ok());
-    bytes.map(|_| ()).ok_or_else(|| tensilo_error::bad_argument(format!("{name}: length {count} exceeds any memory")))
+    bytes.map(|_| ()).ok_or_else(|| tensilo_error::bad_argument(format!("{name}: length {count} is too large")))
 }
 
 /// Returns a string.
 ///
 /// # Safety
 ///
-/// See the module documentation; the string ends with a NUL.
+/// See the module documentation. In addition, the string ends with a NUL.
 pub(crate) unsafe fn text<'a>(pointer: *const c_char, name: &str) -> Result<&'a str> {
     check(pointer, name)?;
-    // SAFETY: not null, and ends with a NUL.
+    // SAFETY: the pointer is not null, and the caller promises that the string ends with a NUL.
     let text = unsafe { CStr::from_ptr(pointer) };
     text.to_str().map_err(|_| tensilo_error::bad_argument(format!("{name} is not UTF-8: {text:?}")))
 }
 
-/// Returns a path: any bytes on Unix, UTF-8 elsewhere.
+/// Returns a path. It can be any bytes on Unix, and is UTF-8 elsewhere.
 ///
 /// # Safety
 ///
@@ -114,7 +114,7 @@ pub(crate) unsafe fn path(pointer: *const c_char, name: &str) -> Result<PathBuf>
     {
         use std::os::unix::ffi::OsStrExt;
         check(pointer, name)?;
-        // SAFETY: not null, and ends with a NUL.
+        // SAFETY: the pointer is not null, and the caller promises that the string ends with a NUL.
         let bytes = unsafe { CStr::from_ptr(pointer) }.to_bytes();
         Ok(std::ffi::OsStr::from_bytes(bytes).into())
     }
@@ -144,7 +144,7 @@ pub(crate) unsafe fn texts<'a>(pointer: *const *const c_char, count: usize, name
 /// See the module documentation.
 pub(crate) unsafe fn write<T>(slot: *mut T, value: T, name: &str) -> Result<()> {
     check(slot, name)?;
-    // SAFETY: neither null nor misaligned, and otherwise the caller's promise.
+    // SAFETY: the pointer is neither null nor misaligned, and the caller promises the rest.
     unsafe { slot.write(value) };
     Ok(())
 }
@@ -159,7 +159,7 @@ pub(crate) unsafe fn write_if<T>(slot: *mut T, value: T, name: &str) -> Result<(
     if slot.is_null() { Ok(()) } else { unsafe { write(slot, value, name) } }
 }
 
-/// Fills a struct that states its size.
+/// Fills the caller's struct, which states its size.
 ///
 /// # Safety
 ///
@@ -169,7 +169,7 @@ pub(crate) unsafe fn fill<T: Output>(slot: *mut T, value: T, name: &str) -> Resu
     unsafe { values::fill(slot, value) }.map_err(|wrong| struct_error(&wrong, name))
 }
 
-/// Reads options that state their size. For a null pointer, returns the defaults.
+/// Reads an options struct, which states its size. Returns the defaults for a null pointer.
 ///
 /// # Safety
 ///
@@ -188,7 +188,7 @@ fn struct_error(wrong: &StructError, name: &str) -> Box<tensilo_error> {
             format!("{name}: struct_size is {found}, expected at least {min_bytes}: set it to the size of the struct")
         }
         StructError::TooNew => {
-            format!("{name} has members that this release does not know: use the library version of the header")
+            format!("{name} sets members that this release does not have: use the library that matches the header")
         }
     })
 }
@@ -227,12 +227,12 @@ pub(crate) unsafe fn call(error: *mut *mut tensilo_error, work: impl FnOnce() ->
 
 /// Runs `work`. If it panics, returns the message of the panic.
 fn without_panic<R>(work: impl FnOnce() -> R) -> std::result::Result<R, String> {
-    // unwind safe: a panic can only leave the caller's handle in an unexpected state, and all
+    // unwind safe: a panic can only leave the caller's handle in an unexpected state, and the
     // methods of a handle work in any state
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-        let message = format!("a panic: {}", text.unwrap_or("without a message"));
-        std::mem::forget(panic); // its destructor may panic, too
+        let message = format!("a panic: {}", text.unwrap_or("no message"));
+        std::mem::forget(panic); // its destructor could also panic
         message
     })
 }
@@ -263,14 +263,14 @@ impl<T> HandleSlot<T> {
 ///
 /// # Safety
 ///
-/// The pointer is null, or a slot that holds NULL or a handle from [`HandleSlot::fill`], which
-/// nothing uses afterwards.
+/// The pointer is null, or points to a slot that holds NULL or a handle from [`HandleSlot::fill`].
+/// Nothing uses the handle afterwards.
 pub(crate) unsafe fn close<T>(slot: *mut *mut T) {
     // SAFETY: the caller's promise.
     let Some(slot) = (unsafe { slot.as_mut() }) else { return };
     let handle = std::mem::replace(slot, ptr::null_mut());
     if !handle.is_null() {
-        // a panic of a destructor cannot be reported, and is ignored
+        // a panic in a destructor cannot be reported, so it is ignored
         // SAFETY: created by `fill` and taken out of its slot, so it is freed once.
         let _ = without_panic(|| drop(unsafe { Box::from_raw(handle) }));
     }
@@ -299,7 +299,7 @@ mod tests {
         assert_eq!(status, TENSILO_INTERNAL);
         assert!(text.contains("a panic: a fault of a test") && text.contains("report"), "{text}");
         let (status, text) = text_of(|| std::panic::panic_any(17));
-        assert!(status == TENSILO_INTERNAL && text.contains("without a message"), "{text}");
+        assert!(status == TENSILO_INTERNAL && text.contains("no message"), "{text}");
     }
 
     #[test]

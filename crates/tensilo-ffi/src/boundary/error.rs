@@ -1,8 +1,8 @@
 //! The status that each call returns, and the error with its details.
 //!
 //! A status says who can do something about a failure. A [`tensilo_error`] adds the message, the
-//! file, column, samples and offset, and what to do next, as strings that live as long as the
-//! error. Errors of `tensilo` and `tensilo-data` are converted only here.
+//! location (file, column, samples and offset), and advice. Its strings live as long as the error.
+//! Errors of `tensilo` and `tensilo-data` are converted only here.
 
 use super::values::{Output, Text, fill};
 use std::error::Error as _;
@@ -22,21 +22,22 @@ pub type tensilo_status = i32;
 pub const TENSILO_OK: tensilo_status = 0;
 /// The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
 pub const TENSILO_CORRUPT: tensilo_status = 1;
-/// The file uses a feature that this release does not know. Use a newer release.
+/// The file uses a feature that this release does not support. Use a newer release.
 pub const TENSILO_TOO_NEW: tensilo_status = 2;
 /// The file or the call needs a cargo feature that this build of the library lacks.
 pub const TENSILO_NOT_BUILT: tensilo_status = 3;
-/// A limit would be exceeded: of the format, of the caller, or of this machine's memory.
+/// The call would exceed a limit of the format, a limit that the caller set, or the memory of this
+/// machine.
 pub const TENSILO_OVER_LIMIT: tensilo_status = 4;
-/// An argument is not valid: a sample out of range, a wrong length, NULL.
+/// An argument is not valid, for example a sample that is out of range, a wrong length, or NULL.
 pub const TENSILO_BAD_ARGUMENT: tensilo_status = 5;
 /// An input has values that cannot be converted.
 pub const TENSILO_BAD_INPUT: tensilo_status = 6;
 /// A callback cancelled the work.
 pub const TENSILO_CANCELLED: tensilo_status = 7;
-/// A fault of tensilo, or of the processor or memory of this machine. Please report it.
+/// A bug in tensilo, or a fault of the processor or memory of this machine. Please report it.
 pub const TENSILO_INTERNAL: tensilo_status = 8;
-/// The operating system reported an error, see `os_code` of `tensilo_error_info`.
+/// The operating system reported an error; see `os_code` in `tensilo_error_info`.
 pub const TENSILO_IO: tensilo_status = 9;
 /// The state of a loader is damaged, or belongs to a job that this loader cannot continue.
 pub const TENSILO_BAD_STATE: tensilo_status = 10;
@@ -46,7 +47,7 @@ pub const TENSILO_CONFLICT: tensilo_status = 11;
 pub const TENSILO_TOO_OLD: tensilo_status = 12;
 /// The file or the batch has no column of this name.
 pub const TENSILO_UNKNOWN_COLUMN: tensilo_status = 13;
-/// Values of a type other than the column's were given or requested.
+/// The caller passed or requested values of a type that differs from the type of the column.
 pub const TENSILO_WRONG_TYPE: tensilo_status = 14;
 /// Another writer holds the lock of the file. Try again when it is done.
 pub const TENSILO_BUSY: tensilo_status = 15;
@@ -70,7 +71,7 @@ pub struct tensilo_error {
     advice: Vec<Text>,
 }
 
-/// The fields of an error. Strings live as long as the error; an unknown one is NULL.
+/// The fields of an error. Strings live as long as the error. A string that is not known is NULL.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_error_info {
@@ -80,7 +81,7 @@ pub struct tensilo_error_info {
     pub status: tensilo_status,
     /// The error code of the operating system (`errno`), or 0.
     pub os_code: i32,
-    /// All fields in one string, for people.
+    /// All fields in one human-readable string.
     pub text: *const c_char,
     /// The message only, without file, column, samples, offset and advice.
     pub message: *const c_char,
@@ -100,7 +101,7 @@ pub struct tensilo_error_info {
     pub samples_end: u64,
     /// The offset in the file, in bytes.
     pub offset: u64,
-    /// The number of advice strings, see `tensilo_error_advice`.
+    /// The number of advice strings; see `tensilo_error_advice`.
     pub advice_count: usize,
 }
 
@@ -129,7 +130,7 @@ impl tensilo_error {
         Self::new(TENSILO_BAD_ARGUMENT, message.as_ref())
     }
 
-    /// Returns the error for a call that needs a cargo feature.
+    /// Returns the error for a call that needs a cargo feature that this build lacks.
     #[cold]
     #[cfg_attr(
         all(feature = "arrow", feature = "mmap", feature = "object", feature = "io-uring"),
@@ -146,7 +147,7 @@ impl tensilo_error {
         Self::new(TENSILO_OVER_LIMIT, &format!("{what} do not fit in memory: request less at a time"))
     }
 
-    /// Returns the error for a fault of the library.
+    /// Returns the error for a bug in the library.
     #[cold]
     pub(crate) fn internal(what: &str) -> Box<Self> {
         Self::new(TENSILO_INTERNAL, &format!("internal error: {what}; please report it"))
@@ -189,12 +190,11 @@ fn status_of(kind: ErrorKind) -> tensilo_status {
     }
 }
 
-/// Returns the advice in words, because options of the Rust library have no name in C.
+/// Returns the advice as text, because the options of the Rust library have no names in C.
 fn advice_of(error: &Error) -> Vec<String> {
     let mut advice: Vec<String> = error.advice().iter().map(|advice| advice.action()).collect();
     if error.kind() == ErrorKind::Corrupt && error.path().is_some() {
-        advice
-            .push("list all damage with tensilo_verify, and recover the rest with the program: tensilo salvage".into());
+        advice.push("list all damage with tensilo_verify, and recover the intact chunks with: tensilo salvage".into());
     }
     advice
 }
@@ -248,16 +248,17 @@ pub unsafe extern "C" fn tensilo_error_status(error: *const tensilo_error) -> te
     unsafe { error.as_ref() }.map_or(TENSILO_OK, |error| error.status)
 }
 
-/// Returns all details of an error in one string, for people; an empty string for NULL. It lives as
-/// long as the error.
+/// Returns all details of an error in one human-readable string, or an empty string for NULL. The
+/// string lives as long as the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_text(error: *const tensilo_error) -> *const c_char {
     // SAFETY: NULL or an error, by the rules in `tensilo.h`.
     unsafe { error.as_ref() }.map_or(c"".as_ptr(), |error| error.text.pointer())
 }
 
-/// Returns advice string number `index` of an error, counted from 0: an action that makes the call
-/// succeed, or that helps. Returns NULL after the last one. The string lives as long as the error.
+/// Returns advice string number `index` of an error, counted from 0. It describes an action that
+/// makes the call succeed, or that helps in another way. Returns NULL after the last string. The
+/// string lives as long as the error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_advice(error: *const tensilo_error, index: usize) -> *const c_char {
     // SAFETY: NULL or an error, by the rules in `tensilo.h`.
@@ -266,7 +267,7 @@ pub unsafe extern "C" fn tensilo_error_advice(error: *const tensilo_error, index
 }
 
 /// Fills `info` with the fields of an error. Fails only if an argument is NULL or the size of
-/// `info` is not set, and then returns only the status.
+/// `info` is not set. It then returns a status but no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_get_info(
     error: *const tensilo_error,

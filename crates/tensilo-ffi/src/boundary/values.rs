@@ -1,9 +1,9 @@
 //! Values that C reads and writes: strings, and structs that later releases may extend.
 //!
-//! A string ends with a NUL. A struct that may grow starts with `struct_size`, the size that the
-//! caller was compiled with. A call fills or reads only the bytes that both sides know, so programs
-//! and libraries of different releases work together. Options that only the caller knows must be
-//! zero, because the library cannot honor them.
+//! A string ends with a NUL. A struct that may grow starts with `struct_size`, the size of the
+//! struct when the caller was compiled. A call fills or reads only the bytes that both sides have,
+//! so programs and libraries of different releases work together. Options that only the caller has
+//! must be zero, because the library cannot honor them.
 
 use std::ffi::c_char;
 use std::mem::{MaybeUninit, size_of};
@@ -51,27 +51,27 @@ pub(crate) unsafe trait Output: Copy {
     const MIN_BYTES: usize = size_of::<Self>();
 }
 
-/// A struct of options. Zero in each member selects the default.
+/// A struct of options. In each member, zero selects the default.
 ///
 /// # Safety
 ///
-/// The same as for [`Output`]; in addition, any bytes are a valid value.
+/// The same as for [`Output`]. In addition, any bytes are a valid value.
 pub(crate) unsafe trait Options: Output {}
 
-/// A problem with the size that a struct states.
+/// A problem with a struct that states its size.
 #[derive(Debug)]
 pub(super) enum StructError {
     Null,
     Misaligned,
     /// The stated size, and the minimum.
     Size(usize, usize),
-    /// Members that this release does not know are set.
+    /// Members that this release does not have are set.
     TooNew,
 }
 
 const SIZE_BYTES: usize = size_of::<usize>();
 
-/// The maximum size of a struct in any release. A larger stated size was read from uninitialized
+/// The maximum size of a struct in any release. A larger stated size must come from uninitialized
 /// memory.
 const MAX_STRUCT_BYTES: usize = 4096;
 
@@ -100,8 +100,8 @@ unsafe fn stated_bytes<T: Output>(pointer: *const T) -> Result<usize, StructErro
 ///
 /// # Safety
 ///
-/// The pointer is null, or points to a struct whose first member is its size, and which nothing
-/// else uses meanwhile.
+/// The pointer is null, or points to a struct whose first member is its size. Nothing else uses the
+/// struct at the same time.
 pub(super) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), StructError> {
     // SAFETY: the caller's promise.
     let bytes = unsafe { stated_bytes(to) }?.min(size_of::<T>());
@@ -115,13 +115,13 @@ pub(super) unsafe fn fill<T: Output>(to: *mut T, value: T) -> Result<(), StructE
     Ok(())
 }
 
-/// Reads the caller's options. For a null pointer, returns the defaults. Members that the caller
-/// does not know are zero.
+/// Reads the caller's options. For a null pointer, returns the defaults. Members that the caller's
+/// struct lacks are zero.
 ///
 /// # Safety
 ///
-/// The pointer is null, or points to a struct whose first member is its size, and whose bytes are
-/// initialized.
+/// The pointer is null, or points to a struct whose first member is its size. All bytes of the
+/// struct are initialized.
 pub(super) unsafe fn options<T: Options>(from: *const T) -> Result<T, StructError> {
     let mut value = MaybeUninit::<T>::zeroed();
     if !from.is_null() {

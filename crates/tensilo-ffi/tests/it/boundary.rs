@@ -77,10 +77,10 @@ fn misaligned_pointers_and_lengths_of_no_memory_are_refused() {
         is_refused("indices is not aligned to 8", |e| {
             tensilo_cursor_gather(cursor.0, odd, 1, out, 8, ptr::null_mut(), e)
         });
-        is_refused("exceeds any memory", |e| {
+        is_refused("is too large", |e| {
             tensilo_cursor_gather(cursor.0, indices.as_ptr(), usize::MAX, out, 8, ptr::null_mut(), e)
         });
-        is_refused("exceeds any memory", |e| {
+        is_refused("is too large", |e| {
             tensilo_cursor_gather(cursor.0, indices.as_ptr(), 1, out, usize::MAX, ptr::null_mut(), e)
         });
     }
@@ -176,7 +176,7 @@ fn structs_may_be_those_of_a_later_header() {
         options.later[3] = 1;
         let mut other = ptr::null_mut();
         let given = (&raw const options).cast::<tensilo_open_options>();
-        is_refused("members that this release does not know", |e| {
+        is_refused("members that this release does not have", |e| {
             tensilo_reader_open(path.as_ptr(), given, &raw mut other, e)
         });
         let mut info: LaterInfo = sized();

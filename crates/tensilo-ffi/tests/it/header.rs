@@ -24,3 +24,26 @@ fn the_header_is_generated_from_the_sources() {
         differs.map(|line| line + 1)
     );
 }
+
+#[test]
+fn the_header_defines_each_constant() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let header = fs::read_to_string(folder.join("include/tensilo.h")).expect("the header");
+    let mut folders = vec![folder.join("src")];
+    let mut constants = 0;
+    while let Some(entries) = folders.pop().map(|folder| fs::read_dir(folder).expect("a source folder")) {
+        for path in entries.map(|entry| entry.expect("an entry").path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let source = fs::read_to_string(path).expect("a source file");
+            for constant in source.lines().filter_map(|line| line.trim().strip_prefix("pub const TENSILO_")) {
+                let (name, _) = constant.split_once(':').expect("a typed constant");
+                assert!(header.contains(&format!("#define TENSILO_{name} ")), "TENSILO_{name} is not in the header");
+                constants += 1;
+            }
+        }
+    }
+    assert!(constants > 50, "only {constants} constants were found");
+}

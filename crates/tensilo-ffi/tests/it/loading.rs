@@ -52,7 +52,7 @@ fn numbers(batch: &Handle<tensilo_batch>) -> Vec<u64> {
     unsafe {
         let mut info: tensilo_batch_info = sized();
         done(|e| tensilo_batch_get_info(batch.0, &raw mut info, e));
-        slice::from_raw_parts(info.samples, info.sample_count).to_vec()
+        slice::from_raw_parts(info.indices, info.sample_count).to_vec()
     }
 }
 

@@ -25,17 +25,17 @@ fn a_report_lists_damage() {
         let report = Handle(report, tensilo_report_close);
         let mut info: tensilo_report_info = sized();
         done(|e| tensilo_report_get_info(report.0, &raw mut info, e));
-        assert!(info.has_commit && info.sample_count == SAMPLES && info.damage_count == 1);
+        assert!(info.has_commit && info.sample_count == SAMPLES && info.finding_count == 1);
         assert_eq!(info.file_bytes, bytes.len() as u64);
-        let mut damage: tensilo_damage = sized();
-        done(|e| tensilo_report_get_damage(report.0, 0, &raw mut damage, e));
-        assert_eq!(text(damage.column), "embedding");
-        assert_eq!(text(damage.region), "chunk");
-        assert!(info.is_damaged && damage.kind == TENSILO_DAMAGE_DAMAGED);
-        assert!(damage.has_samples && (damage.samples_start..damage.samples_end).contains(&300));
-        assert!(damage.file_start <= flipped && flipped < damage.file_end);
-        assert!(text(tensilo_error_text(damage.error)).contains(path.to_str().unwrap()));
-        let (status, _) = refused(|e| tensilo_report_get_damage(report.0, 1, &raw mut damage, e));
+        let mut finding: tensilo_finding = sized();
+        done(|e| tensilo_report_get_finding(report.0, 0, &raw mut finding, e));
+        assert_eq!(text(finding.column), "embedding");
+        assert_eq!(text(finding.region), "chunk");
+        assert!(info.is_damaged && finding.kind == TENSILO_FINDING_DAMAGED);
+        assert!(finding.has_samples && (finding.samples_start..finding.samples_end).contains(&300));
+        assert!(finding.file_start <= flipped && flipped < finding.file_end);
+        assert!(text(tensilo_error_text(finding.error)).contains(path.to_str().unwrap()));
+        let (status, _) = refused(|e| tensilo_report_get_finding(report.0, 1, &raw mut finding, e));
         assert_eq!(status, TENSILO_BAD_ARGUMENT);
     }
 }
@@ -49,10 +49,10 @@ fn a_writer_that_has_not_finished_is_no_damage() {
     let options = WriterOptions::new().profile(Profile::Raw);
     Writer::create(&path, schema, &options).unwrap().finish().unwrap();
     let mut writer = Writer::append(&path, &options).unwrap();
-    for kind in [TENSILO_DAMAGE_UNCOMMITTED, TENSILO_DAMAGE_UNFINISHED] {
+    for kind in [TENSILO_FINDING_UNCOMMITTED, TENSILO_FINDING_UNFINISHED] {
         // more than a writer buffers
         (0..16_000).for_each(|_| writer.push(&[Value::tensor(&[1_u8; 1024])]).unwrap());
-        if kind == TENSILO_DAMAGE_UNFINISHED {
+        if kind == TENSILO_FINDING_UNFINISHED {
             writer.commit().unwrap();
         }
         let mut report = ptr::null_mut();
@@ -63,10 +63,10 @@ fn a_writer_that_has_not_finished_is_no_damage() {
             let report = Handle(report, tensilo_report_close);
             let mut info: tensilo_report_info = sized();
             done(|e| tensilo_report_get_info(report.0, &raw mut info, e));
-            assert_eq!((info.is_damaged, info.damage_count), (false, 1));
-            let mut damage: tensilo_damage = sized();
-            done(|e| tensilo_report_get_damage(report.0, 0, &raw mut damage, e));
-            assert_eq!(damage.kind, kind);
+            assert_eq!((info.is_damaged, info.finding_count), (false, 1));
+            let mut finding: tensilo_finding = sized();
+            done(|e| tensilo_report_get_finding(report.0, 0, &raw mut finding, e));
+            assert_eq!(finding.kind, kind);
         }
     }
 }

@@ -1,8 +1,9 @@
-//! The file of an entry: its layout, and the files that stay open.
+//! The file of a cache entry: its layout, and the table of open entries.
 //!
-//! A file has the checksums of all lines of the entry, and then the bytes of the object. One
-//! checksum per line of 8 KiB lets a small read check only the lines that it needs. Files stay open
-//! together with their checksums, so that such a read takes one system call.
+//! A file starts with the checksums of all lines of the entry, followed by a range of the object's
+//! bytes. Each line of 8 KiB has its own checksum, so a small read checks only the lines that it
+//! needs. Files stay open, and their checksums stay in memory, so such a read takes one system
+//! call.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -23,7 +24,7 @@ pub(super) const CHECKSUM_BYTES: u64 = 4 * ENTRY_BYTES / LINE_BYTES;
 
 /// The maximum number of open entries.
 const MAX_OPEN_ENTRIES: usize = 256;
-/// The precision of the time of last use.
+/// The precision of the time of last use of an entry.
 const USE_TIME_PRECISION: Duration = Duration::from_secs(300);
 
 /// The key of an entry: the digest of its object, and its index.
@@ -38,8 +39,8 @@ pub(super) struct OpenEntry {
 }
 
 impl OpenEntry {
-    /// Opens an entry of `bytes` bytes; `None` if it does not exist or has another length. Updates
-    /// its time of last use, unless that is recent.
+    /// Opens an entry of `bytes` bytes. Returns `None` if it does not exist or has a different
+    /// length. Updates its time of last use, unless this time is recent.
     pub(super) fn open(path: &Path, bytes: u64) -> Option<Self> {
         let mut file = File::open(path).ok()?;
         let metadata = file.metadata().ok().filter(|metadata| metadata.len() == CHECKSUM_BYTES + bytes)?;
@@ -91,7 +92,7 @@ impl OpenEntries {
     }
 
     fn with_lock<T>(&self, update: impl FnOnce(&mut OpenFiles) -> T) -> T {
-        // entries are replaced whole, so a panic leaves none half written
+        // entries are replaced as a whole, so a panic cannot leave one half written
         update(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

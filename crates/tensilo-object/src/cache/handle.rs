@@ -1,7 +1,7 @@
 //! The cache that all objects of a process share, and the one that the environment names.
 //!
-//! A [`Cache`] is a folder and a size limit. What a process knows about it (the remaining room and
-//! the open entries) is rebuilt after `fork`.
+//! A [`Cache`] is a folder and a size limit. Each process also keeps an estimate of the remaining
+//! room, and a table of open entries. Both are rebuilt after a `fork`.
 
 use super::entry_file::OpenEntries;
 use super::usage::{self, CacheStats, DiskUsage};
@@ -15,11 +15,11 @@ use tensilo::parse_byte_count;
 
 /// A folder of bounded size that caches object data.
 ///
-/// Objects are cached in entries of 1 MiB, by address and ETag: a replaced object gets new entries.
-/// An entry appears when it is complete, and has checksums of its own; if one does not match, the
-/// entry is fetched again. The least recently used entries are evicted. Any number of processes can
-/// share a folder, and each entry is fetched by one of them. If the disk is full or the folder
-/// cannot be written, reads continue without the cache.
+/// Objects are cached in entries of 1 MiB, by address and ETag, so a replaced object gets new
+/// entries. An entry appears only when it is complete. Each entry has checksums; if one does not
+/// match, the entry is fetched again. The least recently used entries are evicted. Any number of
+/// processes can share a folder, and only one of them fetches an entry. If the disk is full, or the
+/// folder is not writable, reads continue without the cache.
 ///
 /// Cloning only increments a reference count.
 #[derive(Clone, Debug)]
@@ -32,20 +32,20 @@ struct CacheInner {
     state: PerProcess<CacheState>,
 }
 
-/// What a process knows about the cache.
+/// The state of the cache in one process.
 #[derive(Debug, Default)]
 pub(super) struct CacheState {
     usage: DiskUsage,
     pub opened: OpenEntries,
 }
 
-/// The subfolder of this layout. A later layout has a different name, and nothing outside the
-/// subfolder is ever removed.
+/// The subfolder for this version of the layout. A later version will use a different name. Nothing
+/// outside the subfolder is ever removed.
 const LAYOUT: &str = "pieces-1";
 
 impl Cache {
-    /// Returns the cache in a folder, with a maximum size of about `max_bytes` bytes. Creates and
-    /// reads nothing.
+    /// Returns the cache in a folder, with a maximum size of about `max_bytes` bytes. Does not
+    /// access the disk.
     pub fn new(folder: impl Into<PathBuf>, max_bytes: u64) -> Self {
         Self(Arc::new(CacheInner { folder: folder.into(), max_bytes, state: PerProcess::new() }))
     }
@@ -60,13 +60,13 @@ impl Cache {
         self.0.max_bytes
     }
 
-    /// Returns the current content of the cache. Cost: a few microseconds for each entry.
+    /// Returns statistics of the current content. Cost: a few microseconds for each entry.
     pub fn stats(&self) -> io::Result<CacheStats> {
         usage::stats(&self.layout())
     }
 
-    /// Removes all entries, and returns what there was. Processes that use the cache continue, and
-    /// fetch entries again.
+    /// Removes all entries, and returns the statistics from before. Processes that use the cache
+    /// continue to work, and fetch entries again.
     pub fn clear(&self) -> io::Result<CacheStats> {
         usage::clear(&self.layout())
     }
@@ -102,8 +102,8 @@ const DEFAULT_BYTES: u64 = 16 << 30;
 
 impl Cache {
     /// Returns the cache in the folder that `TENSILO_CACHE` names, if it is set. Its maximum size
-    /// is `TENSILO_CACHE_BYTES`, such as `200GiB`; the default is 16 GiB. Fails if this is not a
-    /// number of bytes.
+    /// is `TENSILO_CACHE_BYTES`, such as `200GiB`; the default is 16 GiB. Fails if the variable is
+    /// not a number of bytes.
     pub fn from_environment() -> io::Result<Option<Self>> {
         Self::parse_environment().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))
     }
@@ -122,7 +122,8 @@ impl Cache {
     }
 }
 
-/// Returns the maximum size that the environment sets, or what is wrong with it.
+/// Returns the maximum size that the environment sets, or a message that says what is wrong with
+/// the variable.
 fn max_bytes() -> Result<u64, String> {
     match env::var(BYTES) {
         Ok(text) if text.is_empty() => Ok(DEFAULT_BYTES),

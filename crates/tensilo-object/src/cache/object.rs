@@ -1,10 +1,10 @@
-//! The entries of one version of an object, and reading through them.
+//! The entries of one version of an object, and reads through them.
 //!
-//! A read returns what the entries have. If some are missing, it takes file locks for the entries
-//! of its range, fetches those that are still missing, and writes them. So of all threads and
-//! processes, one fetches an entry while the others wait and then read it from disk. Locks are
-//! taken in ascending order, so that no two readers wait for each other, and a lock ends with its
-//! process.
+//! If all entries of its range are cached, a read returns their bytes. If some are missing, it
+//! takes a file lock for each entry of the range, fetches the entries that are still missing, and
+//! writes them. So only one thread of one process fetches an entry, while the others wait and then
+//! read it from disk. Locks are taken in ascending order, so no two readers wait for each other. A
+//! lock is released when its process ends.
 //!
 //! If the folder cannot be written, or an entry turns out to be damaged or evicted, the bytes are
 //! requested from the store as if there were no cache.
@@ -31,14 +31,15 @@ use std::time::{Duration, Instant};
 pub(crate) struct CachedObject {
     cache: Cache,
     folder: PathBuf,
-    /// Included in each checksum, so that no entry passes for another object's.
+    /// Included in each checksum, so that an entry cannot be mistaken for an entry of another
+    /// object.
     digest: [u8; 32],
     byte_count: u64,
 }
 
 impl CachedObject {
-    /// Returns the entries of an object in the store `root`; `None` if nothing distinguishes
-    /// versions of the object.
+    /// Returns the entries of an object in the store `root`. Returns `None` if the store reports
+    /// nothing that distinguishes versions of the object.
     pub(crate) fn new(cache: &Cache, root: &str, key: &Key, pinned: &ObjectVersion) -> Option<Self> {
         let version = pinned.version()?;
         let mut hasher = Sha256::new();
@@ -59,7 +60,7 @@ impl CachedObject {
         range.start / ENTRY_BYTES..range.end.div_ceil(ENTRY_BYTES)
     }
 
-    /// Returns the range of the object that some entries cover.
+    /// Returns the range of the object that the entries with these indices cover.
     fn byte_range(&self, indices: &Range<u64>) -> Range<u64> {
         let at = |index: u64| index.saturating_mul(ENTRY_BYTES).min(self.byte_count);
         at(indices.start)..at(indices.end)
@@ -158,7 +159,8 @@ impl CachedObject {
         }
     }
 
-    /// Writes an entry to a temporary file and renames it, so that it appears complete.
+    /// Writes an entry to a temporary file and renames it, so that it appears only when it is
+    /// complete.
     fn write_entry(&self, index: u64, bytes: &[u8]) -> io::Result<()> {
         let line_bytes = usize::try_from(LINE_BYTES).unwrap_or(usize::MAX);
         let offsets = (index * ENTRY_BYTES..).step_by(line_bytes);
@@ -182,8 +184,8 @@ impl CachedObject {
     }
 }
 
-/// Reads a range of an object from the cache if it has all of it. Otherwise fetches all missing
-/// entries of the range and caches them.
+/// Reads a range of an object from the cache, if the whole range is cached. Otherwise, fetches all
+/// missing entries of the range and caches them.
 pub(crate) async fn read(
     store: Arc<dyn ObjectStore>,
     key: Key,
@@ -218,7 +220,7 @@ pub(crate) async fn read(
     let (object, requested) = (cached.clone(), range.clone());
     match blocking(move || assemble(&object, &segments, &requested)).await? {
         Some(found) => Ok(found),
-        // a cached entry was damaged, or was evicted meanwhile
+        // a cached entry was damaged, or has been evicted in the meantime
         None => request::read(store, key, pinned, range).await,
     }
 }
@@ -235,7 +237,8 @@ fn find_missing(cached: &CachedObject, indices: Range<u64>) -> Vec<Range<u64>> {
     missing_ranges
 }
 
-/// Returns a range of the object from the bytes of a fetched range, if the latter contains it.
+/// Returns the bytes of `range` from a fetched segment, which covers the range `bytes` of the
+/// object. Returns `None` if the segment does not contain `range`.
 fn slice(bytes: &Range<u64>, segment: &Bytes, range: &Range<u64>) -> Option<Bytes> {
     if range.start < bytes.start || range.end > bytes.end {
         return None;
@@ -244,7 +247,7 @@ fn slice(bytes: &Range<u64>, segment: &Bytes, range: &Range<u64>) -> Option<Byte
     Some(segment.slice(at(range.start)?..at(range.end)?))
 }
 
-/// Returns a range of the object from fetched bytes and from entries that were cached before.
+/// Returns a range of the object from fetched segments and from entries that were cached before.
 fn assemble(cached: &CachedObject, segments: &[(Range<u64>, Bytes)], range: &Range<u64>) -> Option<Bytes> {
     let mut all = Vec::new();
     all.try_reserve_exact(usize::try_from(range.end - range.start).ok()?).ok()?;
@@ -259,14 +262,15 @@ fn assemble(cached: &CachedObject, segments: &[(Range<u64>, Bytes)], range: &Ran
 
 /// The extension of lock files.
 const LOCK_SUFFIX: &str = "turn";
-/// The time after which a reader stops waiting and fetches the entry, too: if the process that held
-/// a lock was killed, a process that it forked may still hold it.
+/// The time after which a reader stops waiting and fetches the entry itself. If the process that
+/// holds a lock is killed, a process that it forked may still hold the lock.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(60);
 /// The minimum and maximum time between attempts to take a lock.
 const MIN_POLL_INTERVAL: Duration = Duration::from_millis(1);
 const MAX_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A lock for fetching an entry. It ends when it is dropped, and when its process ends in any way.
+/// A lock for fetching an entry. It is released when it is dropped, or when its process ends for
+/// any reason.
 #[derive(Debug)]
 struct FetchLock {
     path: PathBuf,
@@ -292,13 +296,13 @@ impl FetchLock {
 }
 
 impl Drop for FetchLock {
-    /// Removes the lock file, and unlocks it. The next waiter gets the lock; newcomers create a new
-    /// file. Both look for the entry again before they fetch it.
+    /// Removes the lock file, and unlocks it. The next waiting reader gets the lock. Later readers
+    /// create a new file. Both look for the entry again before they fetch it.
     ///
-    /// Closing the file is not enough, because a child that was forked in the meantime holds the
-    /// lock, too.
+    /// Closing the file is not enough, because a child process that was forked in the meantime also
+    /// holds the lock.
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path); // a file that stays is removed by a later eviction
-        let _ = self.lock_file.unlock(); // if this fails, the others time out
+        let _ = fs::remove_file(&self.path); // if this fails, a later eviction removes the file
+        let _ = self.lock_file.unlock(); // if this fails, waiting readers time out
     }
 }

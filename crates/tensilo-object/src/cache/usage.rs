@@ -1,10 +1,12 @@
 //! The size of a cache on disk, and eviction.
 //!
 //! The folder is the only source of truth: other processes add and remove entries at any time, and
-//! there is no index file that could disagree with it. But listing it for each entry would be slow.
-//! So a process keeps an estimate: the size at its last scan plus what it has added since. It scans
-//! again after adding 1/16 of the size limit, or when the estimate is full. A scan that finds too
-//! much evicts the least recently used entries, and 1/16 more, so that the next ones need no scan.
+//! there is no index file that could disagree with the folder. But scanning the folder for each new
+//! entry would be slow. So each process keeps an estimate: the size at its last scan plus the bytes
+//! that it has added since. It scans again after adding 1/16 of the size limit, or when the
+//! estimate reaches the limit. If a scan finds that the cache is too large, it evicts the least
+//! recently used entries. It evicts 1/16 of the limit more than necessary, so that the next entries
+//! need no scan.
 //!
 //! If an entry cannot be written, the process writes nothing for a minute.
 
@@ -14,15 +16,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// The share of a cache that a process adds between two scans, and the extra share that an eviction
-/// removes.
+/// The size limit divided by this number is the number of bytes that a process adds between two
+/// scans, and the number of bytes that an eviction removes in excess of what is necessary.
 const SLACK_DIVISOR: u64 = 16;
-/// How long nothing is written after a failure.
+/// The time after a failure during which nothing is written.
 const PAUSE_AFTER_FAILURE: Duration = Duration::from_secs(60);
-/// Older temporary files were left behind by a process that was killed.
+/// A temporary file that is older than this was left behind by a killed process.
 const STALE_AFTER: Duration = Duration::from_secs(3600);
 
-/// The content of a cache.
+/// Statistics of the content of a cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CacheStats {
@@ -36,14 +38,14 @@ pub struct CacheStats {
     pub oldest_use: Option<SystemTime>,
 }
 
-/// What a process knows about the size of the cache.
+/// The estimate that a process has of the size of the cache.
 #[derive(Debug, Default)]
 pub(super) struct DiskUsage(Mutex<UsageEstimate>);
 
 #[derive(Debug, Default)]
 struct UsageEstimate {
-    /// The size of all entries at the last scan plus the bytes that this process has added since,
-    /// and the latter separately.
+    /// `bytes` is the size of all entries at the last scan, plus the bytes that this process has
+    /// added since. `added` counts only the added bytes.
     bytes: Option<u64>,
     added: u64,
     /// Nothing is written before this time.
@@ -89,8 +91,8 @@ impl DiskUsage {
     }
 }
 
-/// Removes the least recently used entries until at most `max_bytes` bytes are left. If any must be
-/// removed, leaves `headroom` bytes fewer. Returns the remaining number of bytes.
+/// Removes the least recently used entries until at most `max_bytes` bytes are left. If it has to
+/// remove any entries, it removes `headroom` bytes more. Returns the remaining number of bytes.
 fn remove_oldest(layout: &Path, max_bytes: u64, headroom: u64) -> io::Result<u64> {
     let mut entries = Vec::new();
     for_each_entry(layout, |entry| entries.push(entry))?;
@@ -111,7 +113,7 @@ fn remove_oldest(layout: &Path, max_bytes: u64, headroom: u64) -> io::Result<u64
     Ok(bytes)
 }
 
-/// Returns the content of the cache.
+/// Returns statistics of the content of the cache.
 pub(super) fn stats(layout: &Path) -> io::Result<CacheStats> {
     let mut stats = CacheStats::default();
     stats.objects = for_each_entry(layout, |entry| {
@@ -122,7 +124,7 @@ pub(super) fn stats(layout: &Path) -> io::Result<CacheStats> {
     Ok(stats)
 }
 
-/// Removes all entries. Returns what there was.
+/// Removes all entries. Returns the statistics from before.
 pub(super) fn clear(layout: &Path) -> io::Result<CacheStats> {
     let found = stats(layout)?;
     match fs::remove_dir_all(layout) {
@@ -165,7 +167,8 @@ fn remove_empty_folders(layout: &Path) {
     }
 }
 
-/// Returns the entries of a folder; none if it does not exist or is not a folder.
+/// Returns the directory entries of a folder, or none if the path does not exist or is not a
+/// folder.
 fn dir_entries(folder: &Path) -> io::Result<Vec<DirEntry>> {
     match fs::read_dir(folder) {
         Ok(dir_entries) => Ok(dir_entries.flatten().collect()),

@@ -24,8 +24,8 @@ use std::io;
 use std::sync::Arc;
 use unreadable_keys::ListFilter;
 
-/// Makes a client for the store of an address, with settings from the options and `environment`.
-/// Sends nothing. Its listings leave out keys that cannot be read.
+/// Creates a client for the store of an address, with settings from the options and `environment`.
+/// Sends nothing. Listings of the client leave out keys that cannot be read.
 pub(crate) fn client(
     address: &Address,
     options: &ObjectOptions,
@@ -73,19 +73,19 @@ pub(crate) fn client(
     }
 }
 
-/// Installs the cryptography of `ring` for TLS in this process, unless the program has installed
-/// one. HTTP clients cannot be built without one.
+/// Installs `ring` as the crypto provider for TLS in this process, unless the program has already
+/// installed a provider. HTTP clients cannot be built without one.
 pub(crate) fn set_tls_provider() {
-    let _ = rustls::crypto::ring::default_provider().install_default(); // fails if one is installed
+    let _ = rustls::crypto::ring::default_provider().install_default(); // fails if one is already installed
 }
 
-/// Returns the settings of S3. Options take precedence over environment variables, which take
+/// Returns the settings for S3. Options take precedence over environment variables, which take
 /// precedence over a profile.
 fn s3_settings(options: &ObjectOptions, environment: &Environment) -> io::Result<Settings<AmazonS3ConfigKey>> {
     let mut found = Settings::from_environment(environment, "AWS_", &[])?;
     let is_endpoint = |name: &str| name.parse().is_ok_and(|key: AmazonS3ConfigKey| key.as_ref() == "aws_endpoint");
     if options.settings.iter().any(|(name, _)| is_endpoint(name)) {
-        // this one would take precedence over the endpoint of the options
+        // this variable would take precedence over the endpoint in the options
         found.unset("aws_endpoint_url_s3");
     }
     add_options(&mut found, options)?;
@@ -98,8 +98,8 @@ fn shared(store: impl ObjectStore) -> object_store::Result<Arc<dyn ObjectStore>>
     Ok(Arc::new(store))
 }
 
-/// Adds the settings of the options, which take precedence, and settings that are derived from all
-/// of them.
+/// Adds the settings of the options, which take precedence over earlier settings. Then adds
+/// settings that are derived from all of these.
 fn complete<K: Key>(mut found: Settings<K>, options: &ObjectOptions) -> io::Result<Settings<K>> {
     add_options(&mut found, options)?;
     found.allow_http()?;
@@ -144,13 +144,13 @@ mod tests {
     ];
     const GOOGLE: &[(&str, &str)] = &[("GOOGLE_BEARER_TOKEN", "x"), ("GOOGLE_BASE_URL", "http://127.0.0.1:1")];
 
-    /// Returns the variables of a store, with one set to another value, or added.
+    /// Returns the variables of a store, with one variable added or set to a different value.
     fn environment(base: &[(&str, &str)], name: &str, value: OsString) -> Environment {
         let Environment(others) = environment_without(base, name);
         Environment(others.into_iter().chain([(OsString::from(name), value)]).collect())
     }
 
-    /// Returns the variables of a store, without one.
+    /// Returns the variables of a store, without one variable.
     fn environment_without(base: &[(&str, &str)], name: &str) -> Environment {
         let others = base.iter().filter(|(other, _)| *other != name);
         Environment(others.map(|(name, value)| (OsString::from(*name), OsString::from(*value))).collect())
@@ -239,8 +239,8 @@ mod tests {
         }
     }
 
-    /// Keys from one source are never sent with a token from another, and all requests use an
-    /// endpoint that the program sets.
+    /// Keys from one source are never sent with a token from another. If the program sets an
+    /// endpoint, all requests use it.
     #[test]
     fn options_count_before_variables_and_these_before_a_profile() {
         let folder = tempfile::tempdir().unwrap();
@@ -391,7 +391,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 128, failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// No value of a variable makes a library panic, and what is refused is named.
+        /// No value of a variable makes a library panic. If a value is refused, the error names the
+        /// variable.
         #[test]
         fn any_value_of_a_variable_is_used_or_named(store in 0..3_usize, name in any::<prop::sample::Index>(), value in values()) {
             #[cfg(unix)]

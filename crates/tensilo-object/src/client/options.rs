@@ -16,7 +16,7 @@ pub struct ObjectOptions {
     pub(crate) stall_timeout: Duration,
     /// Settings of the store, which take precedence over the environment.
     pub(crate) settings: Vec<(String, String)>,
-    /// The disk cache; `None` for the one that the environment names.
+    /// The disk cache; `None` selects the cache that the environment names.
     pub(crate) cache: Option<Option<Cache>>,
 }
 
@@ -40,10 +40,11 @@ impl ObjectOptions {
         Self::default()
     }
 
-    /// Sets how ranges are coalesced into requests, and how many requests one read has in flight.
-    /// Long ranges are divided into requests of `max_request_bytes`, which is raised to 64 KiB if
-    /// it is lower. The default is [`CoalesceConfig::OBJECT_STORE`]; for a store that is farther
-    /// away, multiply its gap. All reads of a process together have at most 256 requests in flight.
+    /// Sets how ranges are coalesced into requests, and how many requests one read can have in
+    /// flight. Long ranges are divided into requests of `max_request_bytes`, which is raised to 64
+    /// KiB if it is lower. The default is [`CoalesceConfig::OBJECT_STORE`]; for a store that is
+    /// farther away, use a larger gap. All reads of a process together have at most 256 requests in
+    /// flight.
     pub fn coalesce(mut self, config: CoalesceConfig) -> Self {
         self.coalesce = config;
         self.coalesce.max_request_bytes = config.max_request_bytes.max(crate::range_cache::LINE_BYTES);
@@ -59,28 +60,28 @@ impl ObjectOptions {
         self
     }
 
-    /// Sets how often a request is retried if a retry may succeed, with a delay that grows from 0.1
-    /// to 15 s, and the maximum total time. The default is 10 times within 120 s.
+    /// Sets how often a request is retried if a retry can succeed, and the maximum total time. The
+    /// delay between retries grows from 0.1 s to 15 s. The default is 10 retries within 120 s.
     pub fn retries(mut self, count: usize, timeout: Duration) -> Self {
         (self.retries, self.retry_timeout) = (count, timeout);
         self
     }
 
-    /// Sets how long a request may wait for the next bytes before it fails. The default is 15 s.
+    /// Sets how long a request waits for the next bytes before it fails. The default is 15 s.
     pub fn stall_timeout(mut self, timeout: Duration) -> Self {
         self.stall_timeout = timeout;
         self
     }
 
-    /// Sets the disk cache, or none. The default is the one that the environment names; see
-    /// [`Cache::from_environment`].
+    /// Sets the disk cache, or disables it with `None`. The default is the cache that the
+    /// environment names; see [`Cache::from_environment`].
     pub fn cache(mut self, cache: Option<Cache>) -> Self {
         self.cache = Some(cache);
         self
     }
 
     /// Adds a setting of the store, such as a credential or an endpoint, which takes precedence
-    /// over the environment. It is named like its variable, in lower case, such as
+    /// over the environment. A setting has the name of its variable in lower case, such as
     /// `aws_endpoint_url`. An empty value unsets the variable; a profile in `~/.aws` then applies.
     /// If the store does not support the setting, the first use of the store fails.
     pub fn setting(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {

@@ -1,12 +1,12 @@
-//! The settings of a store, and where each comes from: options, environment variables, and the
-//! profiles of Amazon's tools in `~/.aws`.
+//! The settings of a store and their sources: options, environment variables, and the profiles of
+//! Amazon's tools in `~/.aws`.
 //!
-//! A client is built from a dozen variables, files and options, but the library that builds it
-//! knows only their values. It panics at the first request if a header has a line break, and
+//! A client is built from a dozen variables, files and options, but the library that builds it gets
+//! only their values. It panics at the first request if a header contains a line break, and it
 //! reports a bad endpoint as `relative URL without a base`. So settings are collected here, each
-//! with the name under which its user knows it. Settings that could not be part of a request are
-//! refused before the client is built. If building it fails, the error names the setting without
-//! which it would succeed. An empty variable counts as unset, as in other tools.
+//! with the name that the user gave. A setting that cannot be part of a request is refused before
+//! the client is built. If building the client fails, the error names the setting without which it
+//! would succeed. An empty variable counts as unset, as in other tools.
 
 use crate::error::io_error;
 use crate::runtime::catch_panic;
@@ -60,8 +60,8 @@ impl<K> Default for Settings<K> {
 }
 
 impl<K: Key> Settings<K> {
-    /// Returns the settings of variables with this prefix, and of `others`, which are pairs of a
-    /// variable and its setting.
+    /// Returns the settings from the variables with this prefix, and from `others`, which are pairs
+    /// of a variable and its setting.
     pub(super) fn from_environment(
         environment: &Environment,
         prefix: &str,
@@ -81,13 +81,13 @@ impl<K: Key> Settings<K> {
         Ok(settings)
     }
 
-    /// Returns whether any of these settings is set. Settings have the names of their variables in
+    /// Returns whether any of these settings is set. A setting has the name of its variable in
     /// lower case.
     pub(super) fn has(&self, names: &[&str]) -> bool {
         self.0.iter().any(|setting| names.contains(&setting.key.as_ref()))
     }
 
-    /// Sets a setting, and replaces an earlier value.
+    /// Sets a setting, and replaces any earlier value.
     pub(super) fn set(&mut self, key: K, value: String, origin: String) {
         self.0.retain(|setting| setting.key != key);
         self.0.push(Setting { key, value, origin });
@@ -144,7 +144,7 @@ impl<K: Key> Settings<K> {
     }
 }
 
-/// What a value must be to be part of a request.
+/// The form that a value must have to be part of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum ValueKind {
     /// The URL of the store itself.
@@ -155,7 +155,7 @@ enum ValueKind {
     UrlComponent,
     /// The path of a file.
     Path,
-    /// A text of several lines.
+    /// A text that can have several lines.
     Document,
     /// A part of a header.
     Header,
@@ -200,13 +200,14 @@ impl<K: Key> Setting<K> {
     }
 }
 
-/// What is wrong with a value. Only URLs are shown: other values may be secrets.
+/// The result of checking a value: what is wrong with it. Only URLs are shown, because other values
+/// may be secrets.
 type CheckResult = std::result::Result<(), Cow<'static, str>>;
 
 fn check_line(value: &str) -> CheckResult {
     match value.find(|c: char| c.is_control()) {
         Some(at) if value.get(at..).is_some_and(|rest| rest.trim_end_matches(['\r', '\n']).is_empty()) => {
-            Err("the value ends with a line break: remove it, as with printf '%s' or tr -d '\\n'".into())
+            Err("the value ends with a line break: remove it, for example with printf '%s' or tr -d '\\n'".into())
         }
         Some(at) => Err(format!("the value has a control character at byte {at}").into()),
         None => Ok(()),
@@ -275,7 +276,7 @@ struct ProfileSetting {
     file: PathBuf,
 }
 
-/// The settings of a profile that are used.
+/// The settings that are read from a profile.
 const SETTINGS: [&str; 5] =
     ["aws_access_key_id", "aws_secret_access_key", "aws_session_token", "region", "endpoint_url"];
 /// The maximum number of bytes that are read from a file.
@@ -283,8 +284,8 @@ const MAX_FILE_BYTES: u64 = 1 << 20;
 
 impl Profile {
     /// Reads the profile that `AWS_PROFILE` names, or `default`, from the files that
-    /// `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name, or those in `~/.aws`. A file that
-    /// cannot be read counts as empty.
+    /// `AWS_SHARED_CREDENTIALS_FILE` and `AWS_CONFIG_FILE` name, or else from the files in
+    /// `~/.aws`. A file that cannot be read counts as empty.
     pub(super) fn of(environment: &Environment) -> Self {
         let name = environment.get("AWS_PROFILE").or_else(|| environment.get("AWS_DEFAULT_PROFILE"));
         let name = name.map_or("default".into(), |name| name.to_string_lossy());
@@ -300,7 +301,7 @@ impl Profile {
         Self::parse(&files, &name)
     }
 
-    /// Finds a profile in both files. The first one, with the credentials, takes precedence.
+    /// Finds a profile in both files. The file with the credentials takes precedence.
     fn parse([credentials, config]: &[(PathBuf, String); 2], name: &str) -> Self {
         let of_config = if name == "default" { name.to_owned() } else { format!("profile {name}") };
         let lines = |(path, text): &(PathBuf, String), name: &str| -> Vec<(String, String, PathBuf)> {
@@ -314,7 +315,7 @@ impl Profile {
         Self { name: name.to_owned(), settings: SETTINGS.into_iter().filter_map(setting).collect() }
     }
 
-    /// Adds settings of the profile that are not set yet.
+    /// Adds the settings of the profile that are not set yet.
     pub(super) fn add_to(self, settings: &mut Settings<AmazonS3ConfigKey>) -> io::Result<()> {
         // a key from one source does not match a secret from another
         let has_keys = settings.has(&["aws_access_key_id", "aws_secret_access_key"]);
@@ -333,15 +334,15 @@ impl Profile {
     }
 }
 
-/// Reads a file. Bytes that are not UTF-8 become U+FFFD, which no setting may contain.
+/// Reads a file. Bytes that are not UTF-8 become U+FFFD, which is refused in every setting.
 fn read(path: &std::path::Path) -> io::Result<String> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Returns the keys and values of a section of an INI file, without indented lines, which are
-/// nested settings.
+/// Returns the keys and values of a section of an INI file. Skips indented lines, which are nested
+/// settings.
 fn section<'a>(text: &'a str, name: &str) -> impl Iterator<Item = (&'a str, &'a str)> + use<'a> {
     let is_section = |line: &&str| line.starts_with('[');
     let name = name.to_owned();

@@ -1,11 +1,11 @@
-//! Keys that a store may have and its client cannot name.
+//! Keys that a store can contain but its client cannot name.
 //!
-//! A key can be any text, even `raw//a` or one with a tab. The paths of `object_store` are
-//! stricter, and its listing fails as a whole at the first key that is not a valid path, so one
-//! such key below a prefix would hide all others. So the response to each listing passes through
-//! here before the client parses it. Entries with such keys are taken out and noted. Empty objects
-//! `folder/`, which some tools create to show folders, are taken out as well, because
-//! `object_store` would report them as objects `folder`.
+//! A key can be any text, even `raw//a` or a text with a tab. The paths of `object_store` are
+//! stricter, and a listing fails as a whole at the first key that is not a valid path. A single
+//! such key below a prefix would thus hide all other keys. So the response to each listing is
+//! filtered here before the client parses it. Entries with such keys are removed and recorded. Some
+//! tools create empty objects named `folder/` to show folders. Their entries are also removed,
+//! because `object_store` would report them as objects named `folder`.
 
 use object_store::client::{
     ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
@@ -18,12 +18,12 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::task_local;
 
-/// The keys that the last listing of each prefix found and that no request can name.
+/// The keys that no request can name, as found by the last listing of each prefix.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnreadableKeys(Arc<Mutex<BTreeSet<String>>>);
 
 task_local! {
-    /// The keys that the current task's listing has found.
+    /// The unreadable keys that the listing of the current task has found so far.
     static SEEN: RefCell<Vec<String>>;
 }
 
@@ -33,8 +33,8 @@ impl UnreadableKeys {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a listing of a prefix. If it succeeds, the keys that it found replace those known below
-    /// the prefix, because keys come and go.
+    /// Runs a listing of a prefix. If it succeeds, the keys that it found replace all recorded keys
+    /// below the prefix, because objects may have been added or removed.
     pub(crate) async fn run_listing<T>(
         &self,
         prefix: &Path,
@@ -52,18 +52,19 @@ impl UnreadableKeys {
         Ok(listed)
     }
 
-    /// Returns the keys below a prefix, in order and without the prefix.
+    /// Returns the recorded keys below a prefix, in order and without the prefix.
     pub(crate) fn below(&self, prefix: &Path) -> Vec<String> {
         let prefix = with_slash(prefix);
         self.lock().iter().filter_map(|key| key.strip_prefix(&prefix)).map(str::to_owned).collect()
     }
 
-    /// Fails if there are such keys below a prefix.
+    /// Fails if there are recorded keys below a prefix.
     pub(crate) fn refuse(&self, prefix: &Path) -> io::Result<()> {
         match self.below(prefix).first() {
             Some(key) => {
                 let key = with_slash(prefix) + key;
-                let message = format!("the key {key:?} cannot be read; remove or rename it with a tool of the store");
+                let message =
+                    format!("the key {key:?} cannot be read; remove or rename the object with a tool of the store");
                 Err(io::Error::new(io::ErrorKind::InvalidInput, message))
             }
             None => Ok(()),
@@ -126,14 +127,14 @@ impl HttpService for Filter {
 const ENTRIES: [(&str, &str); 4] =
     [("Contents", "Key"), ("CommonPrefixes", "Prefix"), ("Blob", "Name"), ("BlobPrefix", "Name")];
 
-/// Returns a listing without the entries that cannot be read, and their keys.
+/// Returns a listing without the entries whose keys cannot be read, and these keys.
 ///
 /// Cost: linear in the length of the listing, whatever a server sends.
 fn filtered(list: &str) -> (String, Vec<String>) {
     let mut out = String::with_capacity(list.len());
     let mut keys = Vec::new();
     let mut rest = list;
-    // elements whose end is not in the rest, so that each end is searched for only once
+    // elements that do not end in `rest`, so that each end is searched for only once
     let mut unclosed: Vec<&str> = Vec::new();
     while let Some((before, from)) = rest.find('<').and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);
@@ -166,7 +167,7 @@ fn filtered(list: &str) -> (String, Vec<String>) {
 
 enum Kind {
     Readable,
-    /// An empty object that shows a folder.
+    /// An empty object that stands for a folder.
     Folder,
     Unreadable,
 }
@@ -294,7 +295,7 @@ mod tests {
         }
     }
 
-    /// These inputs would take minutes if the rest were searched again for each `<`.
+    /// These inputs would take minutes if all remaining text were searched again for each `<`.
     #[test]
     fn a_body_that_is_no_list_takes_no_longer() {
         for part in ["<", "<a", "<Contents>", "<Blob><Name>", "<Contents><Contents>/Contents>", "</Contents>", "&"] {

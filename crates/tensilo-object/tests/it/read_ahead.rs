@@ -64,7 +64,7 @@ fn what_follows_is_read_ahead_by_verification() {
     hosted.server.set_faults(|_| Some(HttpFault::Late(20)));
     let begun = Instant::now();
     let reader = OpenOptions::new().open(hosted.storage.open(&hosted.address).unwrap()).unwrap();
-    assert!(reader.verify(VerifyOptions::default()).unwrap().damages.is_empty());
+    assert!(reader.verify(VerifyOptions::default()).unwrap().findings.is_empty());
     let requests = hosted.server.take_requests().len();
     println!("verified {} bytes by {requests} requests in {:?}", hosted.bytes.len(), begun.elapsed());
     assert!(requests < 30, "{requests} requests");

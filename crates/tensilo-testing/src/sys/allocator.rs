@@ -2,7 +2,7 @@
 //!
 //! [`allocations_of`] counts on the current thread, so tests can run in parallel. Live and peak
 //! bytes are counted for the whole process, so tests that measure them hold an [`ExclusiveTest`].
-//! Zstandard's contexts are allocated by C and are not counted.
+//! The contexts of Zstandard are allocated by C code and are not counted.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -14,7 +14,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 #[derive(Debug)]
 pub struct CountingAllocator;
 
-/// The number of bytes that the process has allocated, now and at the peak.
+/// The number of bytes that are currently allocated in the process, and the peak of this number.
 static LIVE_BYTES: AtomicUsize = AtomicUsize::new(0);
 static PEAK_BYTES: AtomicUsize = AtomicUsize::new(0);
 
@@ -77,12 +77,12 @@ pub fn allocations_of<T>(work: impl FnOnce() -> T) -> (Allocations, T) {
     (Allocations { count: after.count - before.count, bytes: after.bytes - before.bytes }, result)
 }
 
-/// The right to run exclusively: one test of a process has it at a time.
+/// The right to run exclusively. Only one test of a process has it at a time.
 #[derive(Debug)]
-pub struct ExclusiveTest(#[expect(dead_code, reason = "held")] MutexGuard<'static, ()>);
+pub struct ExclusiveTest(#[expect(dead_code, reason = "held until it is dropped")] MutexGuard<'static, ()>);
 
 /// Waits until no other test of this process runs exclusively. Peaks are measured for the whole
-/// process, so each test of a program that measures them starts with this call.
+/// process. So if a test program measures them, each of its tests starts with this call.
 pub fn exclusive_test() -> ExclusiveTest {
     static LOCK: Mutex<()> = Mutex::new(());
     ExclusiveTest(LOCK.lock().unwrap_or_else(PoisonError::into_inner))
@@ -96,8 +96,8 @@ impl ExclusiveTest {
         (result, LIVE_BYTES.load(Ordering::Relaxed).saturating_sub(before))
     }
 
-    /// Runs `work`, and returns by how much the process's allocated bytes exceeded, at their peak,
-    /// the bytes allocated before.
+    /// Runs `work`, and returns how many more bytes the process had allocated at the peak than
+    /// before.
     pub fn peak_bytes<T>(&self, work: impl FnOnce() -> T) -> (T, usize) {
         let before = LIVE_BYTES.load(Ordering::Relaxed);
         PEAK_BYTES.store(before, Ordering::Relaxed);

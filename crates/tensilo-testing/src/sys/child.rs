@@ -3,7 +3,7 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Seconds after which a child that hangs is killed.
+/// The number of seconds after which a child that hangs is killed.
 const TIMEOUT_SECONDS: u32 = 60;
 
 /// A forked process. Wait for it with [`Child::assert_success`].
@@ -38,6 +38,6 @@ impl Child {
         let mut status = -1;
         // SAFETY: `status` outlives the call.
         assert_eq!(unsafe { libc::waitpid(self.0, &mut status, 0) }, self.0, "{what}");
-        assert_eq!(status, 0, "{what}: a child read something else, hung, or died");
+        assert_eq!(status, 0, "{what}: the child read wrong data, hung, or died");
     }
 }

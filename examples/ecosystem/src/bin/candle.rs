@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut means = Vec::new();
     for batch in LoaderOptions::new(100).loader(&view)?.epoch(0) {
         let batch = batch?;
-        let count = batch.samples().len();
+        let count = batch.indices().len();
         // the only copy, to the device
         let embeddings = Tensor::from_slice(batch.column("embedding")?.values::<bf16>()?, (count, WIDTH), &device)?;
         let labels: Vec<i64> = batch.column("label")?.values::<i32>()?.iter().map(|&label| label.into()).collect();

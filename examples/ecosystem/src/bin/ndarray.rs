@@ -12,7 +12,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut sum = 0.0;
     for batch in loader.epoch(0) {
         let batch = batch?;
-        let count = batch.samples().len();
+        let count = batch.indices().len();
         let embeddings = ArrayView2::from_shape((count, WIDTH), batch.column("embedding")?.values::<f32>()?)?;
         let labels = ArrayView1::from(batch.column("label")?.values::<i32>()?);
         assert_eq!(labels.len(), count);

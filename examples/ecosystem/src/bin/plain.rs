@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let loader = options().rank(rank, 2).loader(&view)?;
         let mut samples = 0;
         for batch in loader.resume(&state)? {
-            samples += batch?.samples().len();
+            samples += batch?.indices().len();
         }
         println!("rank {rank} continues with {samples} samples");
         taken += samples;

@@ -38,7 +38,7 @@ impl Format for Tensilo {
     fn finds_damage(&self, file: &Path) -> Option<bool> {
         // SAFETY: as above.
         let report = unsafe { MappedFile::open(file) }.and_then(|file| verify(&file, VerifyOptions::new()));
-        Some(!report.is_ok_and(|report| report.damages.is_empty()))
+        Some(!report.is_ok_and(|report| report.findings.is_empty()))
     }
 
     fn salvage(&self, data: &Dataset, file: &Path, outcome: &mut ReadOutcome) -> Result<()> {

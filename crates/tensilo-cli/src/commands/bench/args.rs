@@ -1,9 +1,9 @@
-//! The arguments of `tensilo bench`, and the parts that both measurements share: percentiles of
-//! times, and cold files.
+//! The arguments of `tensilo bench`, and the code that both measurements share: percentiles of read
+//! times, and dropping a file from the page cache.
 //!
-//! Only the times of the first million reads of a thread are recorded, which bounds the memory; a
-//! longer measurement would hardly change its percentiles. Cold reads need a system that can drop
-//! the pages of a file from its cache.
+//! Each thread records the times of its first million reads only. This bounds the memory, and more
+//! times would hardly change the percentiles. Cold reads need an operating system that can drop a
+//! file from its page cache.
 
 use crate::failure::{Failure, Outcome};
 use crate::options::Names;
@@ -25,31 +25,32 @@ Examples:
   tensilo bench train/ --loader --gpus 8 --step-ms 200
   tensilo bench train/ --loader --order shuffled
 
-A sample of a fixed shape is read into allocated memory; ragged samples and
-lists are gathered. A batch is one gather.
+Samples with a fixed shape are read into preallocated memory; ragged samples and
+lists are gathered into a buffer that grows. A batch is one gather.
 
---io mmap maps files. Only map a file that no process changes or truncates
-meanwhile: a truncated file kills this program (SIGBUS), a changed file gives
-wrong values or undefined behavior. Use pread on network file systems.
+--io mmap maps files into memory. Map a file only if no process changes or
+truncates it meanwhile: truncating it kills this program (SIGBUS), and changing
+it gives wrong values or undefined behavior. Use pread on network file systems.
 
-Warm: every chunk is read once first, for at most five times --seconds.
-Cold: the pages of the file are dropped from the page cache, and a new reader
-is measured for at most as many reads as the column has samples. Files in memory
-(tmpfs) cannot be dropped.
+Warm: every chunk is read once before the measurement, unless that takes more
+than five times --seconds.
+Cold: the file is dropped from the page cache first, and no more samples are
+measured than the column has. Files in memory (tmpfs) cannot be dropped.
 
-decoded       bytes of the delivered elements
+decoded       the size of the delivered elements, per second
 p50, p99      percentiles of the time per sample; for batches, the time of a
-              batch divided by its samples. They cover the first million reads
-              of each thread, and include the time to read the clock.
+              batch divided by its number of samples. They cover the first
+              million reads of each thread, and include the time to read the
+              clock.
 
 With --loader, and always for a dataset, batches of several columns are taken as
-fast as threads deliver them. \"required\" is what the GPUs consume: their number
-times the bytes of a batch, divided by the time of a step. If less is delivered,
-they wait for the rest of the time. p50 and p99 are percentiles of the time to
-take a batch.
+fast as the decode threads deliver them. \"required\" is how much the GPUs
+consume per second: the number of GPUs times the size of a batch, divided by the
+time of a step. If less is delivered, the GPUs wait for the remaining time. p50
+and p99 are percentiles of the time to take a batch.
 
-JSON, schema tensilo.bench/1 (members may be added; those named here stay; an
-unknown number is null):
+JSON, schema tensilo.bench/1 (these members are stable, and more may be added;
+an unknown number is null):
   schema, file, column, dtype, sample_count, pattern, batch, threads, cold
   io           pread or mmap; object for an object store
   warmed_up    whether all chunks were read first
@@ -60,8 +61,8 @@ unknown number is null):
 JSON with --loader, schema tensilo.bench-loader/1:
   schema, file, sample_count, files, stored_bytes, order, batch, io, cold
   gpus, step_s, sample_bytes, required_gb_per_s, verdict
-  runs         one for each number of decode threads: decode_threads, io_depth,
-               samples, seconds, samples_per_s, delivered_gb_per_s,
+  runs         one entry for each number of decode threads: decode_threads,
+               io_depth, samples, seconds, samples_per_s, delivered_gb_per_s,
                ns_per_batch_p50, ns_per_batch_p99, waiting_share,
                first_batch_s, read_bytes, planning_s, fetching_s, decoding_s";
 
@@ -70,7 +71,7 @@ JSON with --loader, schema tensilo.bench-loader/1:
 pub(crate) struct BenchArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(super) file: PathBuf,
-    /// The column [default: the first tensor of a fixed shape, else the first scalar, else the
+    /// The column [default: the first tensor with a fixed shape, else the first scalar, else the
     /// first column]
     #[arg(short, long, value_name = "COLUMN")]
     pub(super) column: Option<String>,
@@ -80,7 +81,7 @@ pub(crate) struct BenchArgs {
     /// Samples per read [default: 1; with --loader 256, or all if there are fewer]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) batch: Option<u32>,
-    /// Reading threads, each with its own cursor; at most one per sample
+    /// The number of reading threads, each with its own cursor; at most one per sample
     #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) threads: u32,
     /// Drop the file from the page cache first (Linux, Android, FreeBSD)
@@ -102,14 +103,14 @@ pub(crate) struct BenchArgs {
 /// The values of `--io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum IoName {
-    /// Chosen by the file system and the size of the files; the report says why
+    /// Choose by file system and file size; the report gives the reason
     #[default]
     Auto,
     /// Memory maps; no process may change or truncate the files meanwhile
     Mmap,
     /// Positioned reads, one range at a time
     Pread,
-    /// All ranges of a batch at the same time (Linux, with --loader)
+    /// Read all ranges of a batch at the same time (Linux, with --loader)
     #[value(name = "io_uring")]
     IoUring,
     /// io_uring with direct I/O (O_DIRECT), for datasets larger than memory
@@ -119,12 +120,12 @@ pub(super) enum IoName {
 /// The values of `--pattern`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Pattern {
-    /// Uniformly random with replacement, the same in every run
+    /// Uniformly random with replacement; the same samples every time
     #[default]
     Random,
     /// File order; each thread reads its own range
     Sequential,
-    /// Every sample once, then again in another order; the same in every run
+    /// Every sample once in each pass, in a different order; the same orders every time
     Shuffled,
 }
 
@@ -134,17 +135,17 @@ const DEFAULT_GPUS: u32 = 8;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Loader")]
 pub(super) struct LoaderArgs {
-    /// Measure the batches of a loader, which reads ahead in a file or a dataset
+    /// Measure the batches of a loader, which prefetches from a file or a dataset
     #[arg(long, conflicts_with_all = ["column", "pattern", "threads"])]
     pub(super) loader: bool,
     /// The columns of a batch [default: all]
     #[arg(long, value_name = "a,b")]
     pub(super) columns: Vec<Names>,
-    /// Decode threads; auto finds how many are enough
+    /// The number of decode threads; auto finds how many are enough
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = decode_threads)]
     pub(super) decode_threads: DecodeThreads,
-    /// Batches that are fetched at the same time; raise it for storage with a high latency
-    /// [default: the decode threads, and at least 4 for an object store]
+    /// The number of batches that are fetched at the same time; raise it for storage with a high
+    /// latency [default: the number of decode threads, but at least 4 for an object store]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) io_depth: Option<u32>,
     /// Decode on an NVIDIA GPU, such as cuda or cuda:1
@@ -153,16 +154,16 @@ pub(super) struct LoaderArgs {
     /// The order of samples
     #[arg(long, value_enum, default_value_t)]
     pub(super) order: OrderName,
-    /// Samples in a run of the windowed order [default: as recorded in the manifest]
+    /// The number of samples in a run of the windowed order [default: as recorded in the manifest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) run: Option<u32>,
-    /// Runs in a window of the windowed order [default: as recorded in the manifest]
+    /// The number of runs in a window of the windowed order [default: as recorded in the manifest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) window: Option<u32>,
-    /// GPUs that each consume one batch per step
+    /// The number of GPUs; each GPU consumes one batch per step
     #[arg(long, value_name = "N", default_value_t = DEFAULT_GPUS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) gpus: u32,
-    /// The time of a step, in milliseconds
+    /// The duration of a step, in milliseconds
     #[arg(long, value_name = "MS", default_value = "200", value_parser = step)]
     pub(super) step_ms: Duration,
 }
@@ -172,7 +173,7 @@ pub(super) struct LoaderArgs {
 pub(super) enum OrderName {
     /// The stored order
     Sequential,
-    /// A full shuffle: any sample may follow any other
+    /// A full shuffle: any sample can follow any other
     Shuffled,
     /// Runs of samples are shuffled, then the samples within windows of runs
     #[default]
@@ -195,12 +196,12 @@ impl BenchArgs {
     }
 }
 
-/// Returns the name of a choice on the command line.
+/// Returns the command-line name of a choice.
 pub(super) fn name(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// A number of decode threads; `None` to try increasing numbers until one is enough.
+/// A number of decode threads. `None` stands for increasing numbers, until one is enough.
 type DecodeThreads = Option<u32>;
 
 /// Parses `auto` or a number.
@@ -208,7 +209,7 @@ fn decode_threads(text: &str) -> Result<DecodeThreads, String> {
     match text.parse() {
         Ok(number @ 1..=1024) => Ok(Some(number)),
         _ if text == "auto" => Ok(None),
-        _ => Err("write auto, or a number from 1 to 1024".to_owned()),
+        _ => Err("expected auto, or a number from 1 to 1024".to_owned()),
     }
 }
 
@@ -219,13 +220,13 @@ fn number(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
 
 /// Parses seconds: above 0, at most an hour.
 fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds = number(text, 0.001..=3600.0).ok_or("write seconds, from 0.001 to 3600")?;
+    let seconds = number(text, 0.001..=3600.0).ok_or("expected seconds, from 0.001 to 3600")?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
 /// Parses milliseconds: above 0, at most an hour.
 fn step(text: &str) -> Result<Duration, String> {
-    let milliseconds = number(text, 0.001..=3.6e6).ok_or("write milliseconds, from 0.001 to 3600000")?;
+    let milliseconds = number(text, 0.001..=3.6e6).ok_or("expected milliseconds, from 0.001 to 3600000")?;
     Ok(Duration::from_secs_f64(milliseconds / 1e3))
 }
 
@@ -235,13 +236,13 @@ fn device(text: &str) -> Result<usize, String> {
         "cuda" => Some(0),
         _ => text.strip_prefix("cuda:").and_then(|number| number.parse().ok()),
     };
-    number.ok_or_else(|| "write cuda, or cuda:1 for another GPU".to_owned())
+    number.ok_or_else(|| "expected cuda, or cuda:N for GPU number N, such as cuda:1".to_owned())
 }
 
 /// The limit of the warm-up, as a multiple of the measuring time.
 pub(super) const WARM_UP_FACTOR: u32 = 5;
 
-/// The times of reads. Only the first ones are recorded, which bounds the memory.
+/// The times of reads. Only the first million are recorded, which bounds the memory.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Times(pub(super) Vec<Duration>);
 
@@ -253,8 +254,7 @@ impl Times {
         }
     }
 
-    /// Returns the time in nanoseconds that this percentage of the reads did not exceed; `None`
-    /// without reads.
+    /// Returns a percentile of the read times in nanoseconds, or `None` if there are no reads.
     pub(super) fn percentile(&mut self, percent: usize) -> Option<f64> {
         let rank = self.0.len().saturating_mul(percent).div_ceil(100).saturating_sub(1);
         self.0.sort_unstable();
@@ -262,13 +262,13 @@ impl Times {
     }
 }
 
-/// Returns an amount per second; `None` if no time has passed.
+/// Returns an amount per second, or `None` if no time has passed.
 pub(super) fn per_second(amount: u64, time: Duration) -> Option<f64> {
     divide(amount, time.as_secs_f64())
 }
 
-/// Drops the pages of a file from the page cache. Writes dirty pages back first, because the system
-/// does not drop those.
+/// Drops the pages of a file from the page cache. Dirty pages are written back first, because the
+/// operating system does not drop them.
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(super) fn drop_from_cache(path: &Path) -> Outcome {
     use rustix::fs::{Advice, fadvise};
@@ -282,7 +282,7 @@ pub(super) fn drop_from_cache(path: &Path) -> Outcome {
     })
 }
 
-/// Fails, because this system has no such call.
+/// Fails, because this operating system cannot drop a file from its page cache.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 pub(super) fn drop_from_cache(_: &Path) -> Outcome {
     Err(Failure::Usage(

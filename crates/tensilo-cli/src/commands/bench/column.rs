@@ -1,11 +1,11 @@
-//! Reads of one column: threads with a cursor each, in a pattern.
+//! Measures reads of one column by several threads, each with its own cursor.
 //!
-//! The clock must measure nothing but reads. So the indices of the next samples are made while it
-//! is stopped, and buffers reach their final size in the warm-up. Patterns are the same in every
-//! run. A shuffled pass is an [`EpochOrder`] of the loader, whose positions are divided among the
-//! threads.
+//! Only reads are timed. The indices of the next samples are generated while the clock is stopped,
+//! and buffers reach their final size in the warm-up. A pattern reads the same samples every time.
+//! A shuffled pass is an [`EpochOrder`] of the loader; its positions are divided among the threads.
 //!
-//! The bytes that a cold sample costs are not measured here; `tensilo inspect --wide` shows them.
+//! How many bytes are read for a cold sample is not measured here; `tensilo inspect --wide` shows
+//! it.
 
 use super::args::{BenchArgs, IoName, Pattern, Times, WARM_UP_FACTOR, drop_from_cache, name, per_second};
 use crate::failure::{Failure, Outcome};
@@ -38,9 +38,9 @@ pub(super) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
             run_on(args, quiet, mapped)
         }
         IoName::Auto | IoName::Pread => run_on(args, quiet, open::source(&args.file)?),
-        IoName::IoUring | IoName::Direct => {
-            Err(Failure::Usage("--io: io_uring and direct read batches; add --loader, or use pread or mmap".to_owned()))
-        }
+        IoName::IoUring | IoName::Direct => Err(Failure::Usage(
+            "--io: io_uring and direct are only for batches; add --loader, or use pread or mmap".to_owned(),
+        )),
     }
 }
 
@@ -59,8 +59,8 @@ fn run_on(args: &BenchArgs, quiet: bool, source: impl Source + 'static) -> Outco
     output.finish()
 }
 
-/// Returns the column that the user named. Without a name, returns the first tensor of a fixed
-/// shape; if the file has none, the first scalar; if it has none, the first column.
+/// Returns the column that the user named. By default, returns the first tensor with a fixed shape,
+/// else the first scalar, else the first column.
 fn column(args: &BenchArgs, reader: &Reader) -> Outcome<Column> {
     if let Some(name) = &args.column {
         return reader.column(name).map_err(|error| Failure::about(&args.file, error));
@@ -106,16 +106,17 @@ struct Counts {
     samples: u64,
     /// The size of all elements in bytes.
     decoded_bytes: u64,
-    /// Time spent in reads; for several threads, the longest.
+    /// The time spent in reads. With several threads, the longest of their times.
     busy: Duration,
-    /// Times of the reads, one for each batch.
+    /// The times of the reads, one for each batch.
     times: Times,
 }
 
 /// The state of a reading thread.
 struct Worker {
     cursor: Cursor,
-    /// The memory of a batch of samples of a fixed shape; others are gathered into `buffer`.
+    /// The memory for a batch of samples with a fixed shape. Other samples are gathered into
+    /// `buffer`.
     fixed: Option<Vec<u8>>,
     buffer: ColumnBuffer,
     sequence: Sequence,
@@ -127,7 +128,8 @@ struct Worker {
 
 impl Worker {
     fn new(column: &Column, sequence: Sequence, batch: u32) -> Outcome<Self> {
-        /// The number of samples whose indices are made at a time.
+        /// The number of samples whose indices are generated at a time, before it is rounded up to
+        /// whole batches.
         const QUEUED_SAMPLES: usize = 1024;
         let schema = column.schema();
         let batch = usize::try_from(batch).unwrap_or(usize::MAX);
@@ -147,7 +149,8 @@ impl Worker {
         Ok(Self { cursor, fixed, buffer, sequence, next_samples, batch, counts: Counts::default() })
     }
 
-    /// Reads these samples, and returns the size of their elements in bytes.
+    /// Reads the samples at these positions of `next_samples`, and returns the size of their
+    /// elements in bytes.
     fn read(&mut self, indices: Range<usize>) -> Result<usize> {
         let indices = self.next_samples.get(indices).unwrap_or(&[]);
         match (&mut self.fixed, indices) {
@@ -158,8 +161,8 @@ impl Worker {
         Ok(black_box(self.fixed.as_deref().unwrap_or_else(|| self.buffer.bytes())).len())
     }
 
-    /// Reads a batch, so that buffers reach their final size, and then a sample of each chunk, for
-    /// at most `time`. Returns whether all chunks were read.
+    /// Reads a batch, which gives buffers their final size, and then one sample of each chunk.
+    /// Stops after `time`. Returns whether all chunks were read.
     fn warm_up(&mut self, column: &Column, time: Duration) -> Result<bool> {
         let started = Instant::now();
         self.sequence.clone().fill(&mut self.next_samples);
@@ -176,7 +179,8 @@ impl Worker {
         Ok(true)
     }
 
-    /// Reads and measures for `time`. If `once`, reads at most the thread's share of the samples.
+    /// Reads and measures batches for `time`. If `once`, reads at most as many samples as the share
+    /// of this thread has.
     fn measure(&mut self, time: Duration, once: bool) -> Result<()> {
         let share = &self.sequence.share;
         let max = if once { share.end.saturating_sub(share.start) } else { u64::MAX };
@@ -216,14 +220,14 @@ fn on_threads<W: Send, R: Send>(workers: &mut [W], work: impl Fn(&mut W) -> R + 
     })
 }
 
-/// An endless sequence of sample numbers, the same in every run.
+/// An endless sequence of sample numbers, the same every time.
 #[derive(Clone, Debug)]
 struct Sequence {
     mode: Order,
     /// The state of the generator, if samples are random with replacement.
     random: Option<u64>,
     count: u64,
-    /// The positions of this thread.
+    /// The positions that this thread reads.
     share: Range<u64>,
     next: u64,
     epoch: u64,
@@ -264,8 +268,8 @@ impl Sequence {
     }
 }
 
-/// Returns a uniform number below `end` from the SplitMix64 generator, with a bias below 2^-64 x
-/// `end`.
+/// Returns a uniformly random number below `end`, from the SplitMix64 generator. The bias is less
+/// than `end` x 2^-64.
 fn below(state: &mut u64, end: u64) -> u64 {
     *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
     let mut bits = *state;
@@ -275,7 +279,7 @@ fn below(state: &mut u64, end: u64) -> u64 {
     u64::try_from(scaled).unwrap_or(0) // below `end`
 }
 
-/// The results of a run.
+/// The results of a measurement.
 struct Report<'a> {
     args: &'a BenchArgs,
     column: &'a ColumnSchema,
@@ -298,7 +302,8 @@ impl Report<'_> {
         io.name()
     }
 
-    /// Returns percentiles of the time of a read, divided by its samples.
+    /// Returns the 50th and the 99th percentile of the time of a batch, divided by its number of
+    /// samples.
     fn percentiles(&mut self) -> [Option<f64>; 2] {
         let batch = f64::from(self.batch);
         [50, 99].map(|percent| Some(self.counts.times.percentile(percent)? / batch))
@@ -331,7 +336,7 @@ impl Report<'_> {
         })
     }
 
-    /// Writes the facts for people.
+    /// Writes the results as text.
     fn write_text(&mut self, output: &mut impl io::Write) -> io::Result<()> {
         let [p50, p99] = self.percentiles();
         let (args, column, counts) = (self.args, self.column, &self.counts);

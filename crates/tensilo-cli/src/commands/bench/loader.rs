@@ -1,9 +1,10 @@
-//! Batches of a loader, taken as fast as decode threads deliver them.
+//! Measures the batches of a loader, taken as fast as the decode threads deliver them.
 //!
-//! The question is how many threads a training job needs. The options say what it consumes: GPUs x
-//! bytes of a batch / time of a step. Runs with more and more decode threads are measured until one
-//! delivers that much. The verdict names that number, or the share of time that the GPUs would
-//! wait.
+//! The question is how many decode threads a training job needs. The options state how much it
+//! consumes per second: the number of GPUs times the size of a batch, divided by the time of a
+//! step. The loader is measured with more and more decode threads until it delivers that much. The
+//! verdict names the number of threads that is enough, or else the share of time that the GPUs
+//! would wait.
 
 use super::args::{BenchArgs, IoName, OrderName, Times, WARM_UP_FACTOR, drop_from_cache, name};
 use crate::commands::dataset::DatasetSize;
@@ -34,7 +35,7 @@ pub(super) fn run(args: &BenchArgs) -> Outcome {
     output.finish()
 }
 
-/// Opens the dataset with the requested I/O method; by default, one that suits its files.
+/// Opens the dataset with the requested I/O method; by default, with a method that suits its files.
 fn open(args: &BenchArgs) -> Outcome<Dataset> {
     let options = DatasetOptions::new();
     let options = match args.io {
@@ -46,11 +47,11 @@ fn open(args: &BenchArgs) -> Outcome<Dataset> {
     };
     match open::dataset_with(options.clone(), &args.file)? {
         Some(dataset) => Ok(dataset),
-        None => Ok(options.open(&args.file)?), // a file is a dataset, too
+        None => Ok(options.open(&args.file)?), // opens a single file as a dataset
     }
 }
 
-/// Reads files by io_uring. Fails if the system does not provide it.
+/// Selects reads by io_uring. Fails if the system does not provide it.
 #[cfg(target_os = "linux")]
 fn uring(options: DatasetOptions, is_direct: bool) -> Outcome<DatasetOptions> {
     use tensilo_data::UringFile;
@@ -125,7 +126,7 @@ fn thread_counts() -> Vec<u32> {
     doubled.take_while(|number| *number < processors).chain([processors]).collect()
 }
 
-/// The results of a run.
+/// The results for one number of decode threads.
 struct Run {
     decode_threads: u32,
     elapsed: Duration,
@@ -140,7 +141,7 @@ impl Run {
         self.per_second(self.metrics.samples)
     }
 
-    /// Returns the number of delivered bytes of values per second.
+    /// Returns how many bytes of values are delivered per second.
     fn bytes_per_s(&self) -> f64 {
         self.per_second(self.metrics.value_bytes)
     }
@@ -154,7 +155,7 @@ impl Run {
 /// The measured loader.
 struct LoaderBench<'a> {
     args: &'a BenchArgs,
-    /// The GPU that decodes, if one does.
+    /// The GPU that decodes the batches, if any.
     gpu: Option<&'a Gpu>,
     mode: Order,
     batch: u32,
@@ -178,8 +179,8 @@ impl LoaderBench<'_> {
         Ok(self.options(1).loader(&View::all(dataset))?.io())
     }
 
-    /// Prepares a measurement: for cold reads, drops the files from the page cache; otherwise,
-    /// reads batches for some time to fill it.
+    /// Prepares a measurement. For cold reads, drops the files from the page cache; otherwise,
+    /// reads batches for some time to fill the cache.
     fn prepare(&self, dataset: &Dataset) -> Outcome {
         if self.args.cold {
             for group in dataset.groups() {
@@ -221,7 +222,8 @@ impl LoaderBench<'_> {
         Ok(Run { decode_threads, elapsed, percentiles, metrics })
     }
 
-    /// Takes batches for the time of a run. Returns the time from `started` to the last batch.
+    /// Takes batches for the duration of a measurement. Returns the time from `started` to the last
+    /// batch.
     fn take_all<B>(
         &self,
         batches: &mut impl Iterator<Item = Result<B, DataError>>,
@@ -240,18 +242,18 @@ impl LoaderBench<'_> {
     }
 }
 
-/// The results of all runs.
+/// The results of all measurements.
 struct Report<'a> {
     args: &'a BenchArgs,
     /// The I/O method, and the reason for it.
     io: (Io, &'static str),
-    /// The name of the GPU that decodes, if one does.
+    /// The name of the GPU that decodes the batches, if any.
     gpu: Option<String>,
     order: OrderName,
     batch: u32,
     sample_count: u64,
     size: DatasetSize,
-    /// At least one, in ascending order of decode threads.
+    /// The results for each number of decode threads, in ascending order. Not empty.
     runs: Vec<Run>,
 }
 
@@ -261,7 +263,7 @@ impl Report<'_> {
         bytes as f64 / samples.max(1) as f64 // an approximation
     }
 
-    /// Returns the bytes per second that the GPUs consume.
+    /// Returns how many bytes the GPUs consume per second.
     fn required(&self) -> f64 {
         let step = self.args.loader.step_ms.as_secs_f64(); // above 0
         f64::from(self.args.loader.gpus) * f64::from(self.batch) * self.sample_bytes() / step
@@ -273,7 +275,7 @@ impl Report<'_> {
         if required > 0.0 { (1.0 - run.bytes_per_s() / required).max(0.0) } else { 0.0 }
     }
 
-    /// Returns whether the last run delivers as much as the GPUs consume.
+    /// Returns whether the last measurement delivered as much as the GPUs consume.
     fn is_enough(&self) -> bool {
         self.runs.last().is_some_and(|run| self.waiting(run) == 0.0)
     }
@@ -344,7 +346,7 @@ impl Report<'_> {
         })
     }
 
-    /// Writes tables for people.
+    /// Writes the results as text.
     fn write_text(&self, output: &mut impl Write) -> io::Result<()> {
         let args = &self.args.loader;
         let (stored, files) = (text::bytes(self.size.bytes), text::count(self.size.files, "file"));

@@ -1,11 +1,13 @@
-//! `tensilo bench`: measures how fast samples of a column, or batches of a loader, are read.
+//! `tensilo bench`: measures how fast the samples of a column, or the batches of a loader, are
+//! read.
 //!
-//! [`mod@column`] reads one column of a file with a cursor on each thread, in a pattern. [`loader`]
-//! takes batches of several columns of a file or a dataset as a training loop does, and finds how
-//! many decode threads are enough. A dataset is always measured by a loader.
+//! [`mod@column`] reads one column of a file, in an order that the user selects, with one cursor on
+//! each thread. [`loader`] takes batches of several columns of a file or a dataset, as a training
+//! loop does, and finds how many decode threads are enough. A dataset is always measured with a
+//! loader.
 //!
-//! Warm reads follow a warm-up. For cold reads, the pages of the files are dropped from the page
-//! cache first, which only some systems can do.
+//! Warm reads are measured after a warm-up. Before cold reads, the files are dropped from the page
+//! cache; only some operating systems can do this.
 
 mod args;
 mod column;
@@ -26,15 +28,15 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     let path = display_path(&args.file);
     if !is_dataset(&args.file) {
         if args.has_loader_options() {
-            let message = "these options measure batches of a loader; add --loader";
+            let message = "some of these options apply only to the batches of a loader; add --loader";
             return Err(Failure::Usage(format!("{path}: {message}")));
         }
         return column::run(args, quiet);
     }
     if args.has_column_options() {
         return Err(Failure::Usage(format!(
-            "{path}: this is a dataset, so batches are measured: --columns selects their columns; --column, --pattern \
-             and --threads need one of its files"
+            "{path}: this is a dataset, so batches are measured; --column, --pattern and --threads need one of its \
+             files; to select the columns of the batches, use --columns"
         )));
     }
     if !quiet {

@@ -1,10 +1,10 @@
-//! The arguments of `tensilo get`, and the option `--indices`: `5`, `1,2,9`, `10..20`, and mixtures
-//! of them.
+//! The arguments of `tensilo get`, and the option `--indices`: `5`, `1,2,9`, `10..20`, and
+//! combinations of these.
 //!
 //! Indices are parsed with the command line, and resolved once the number of samples is known. All
-//! of them are checked before anything is written. Ranges are never expanded, so the memory of a
-//! request does not depend on its number of samples. One bare index gives the sample itself,
-//! anything else a list.
+//! of them are checked before anything is written. Ranges are never expanded, so memory does not
+//! grow with the number of requested samples. A single index gives the sample itself; anything else
+//! gives a list.
 
 use crate::failure::{Failure, Outcome};
 use clap::{Args, ValueEnum};
@@ -18,15 +18,15 @@ Examples:
   tensilo get train.tsl -c embedding -i 1,2,9 --format npy -o some.npy
   tensilo get train.tsl -c embedding -i 100..200 --format raw | xxd | head
   tensilo get train.tsl -c label -i ..            every sample
-  tensilo get train/ -c label -i 5,70000          of a dataset
-  tensilo get 'train/*.tsl' -c label -i 5         of files, ordered by name
+  tensilo get train/ -c label -i 5,70000          from a dataset
+  tensilo get 'train/*.tsl' -c label -i 5         from files, sorted by name
 
 Indices count from 0, across all files of a dataset. A..B excludes B; A.. ends
 with the last sample, ..B starts with the first. Order and repetitions are
 preserved. If a file of a dataset lacks the column, its samples are null.
 
-json  One index gives the sample itself, anything else an array with a line
-      for each sample. Tensors are nested arrays. Floats are the shortest
+json  One index gives the sample itself; anything else gives an array with one
+      sample per line. Tensors are nested arrays. Floats are the shortest
       decimals that round-trip (bf16 and f16 are first widened to f32);
       \"NaN\", \"Infinity\" and \"-Infinity\" are strings. Text is a string, bytes
       are a string of hexadecimal digits, a null is null. Decimals (arrow.type
@@ -37,7 +37,7 @@ npy   NumPy's format, little-endian, C order. One index gives an array of the
       front. bf16 becomes float32, which is exact, or uint16 with --as bits.
       Decimals and timestamps are refused, unless --as bits is given.
       The requested samples must all have the same shape.
-raw   The stored elements, little-endian, sample after sample.
+raw   The stored elements, little-endian, one sample after another.
 
 npy and raw cannot express nulls, and refuse null samples unless --nulls zero is
 given.";
@@ -47,7 +47,7 @@ given.";
 pub(crate) struct GetArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(super) file: PathBuf,
-    /// The column, or the struct whose fields are columns
+    /// A column, or a struct whose fields are columns
     #[arg(short, long, value_name = "COLUMN")]
     pub(super) column: String,
     /// The samples, as indices and ranges: 5 or 1,2,9 or 0..10,20
@@ -56,13 +56,14 @@ pub(crate) struct GetArgs {
     /// The output format
     #[arg(long, value_enum, default_value_t)]
     pub(super) format: Format,
-    /// Convert elements: floats of at most 32 bits to f32, or any to integers with the same bits
+    /// Convert elements: floats of at most 32 bits to f32, or elements of any type to unsigned
+    /// integers with the same bits
     #[arg(long = "as", value_name = "TYPE", value_enum)]
     pub(super) elements: Option<As>,
     /// What to do with nulls in npy and raw
     #[arg(long, value_name = "CHOICE", value_enum, default_value_t)]
     pub(super) nulls: OnNull,
-    /// Write to a file, which appears when it is complete; - is the standard output
+    /// Write to a file, which appears when it is complete; - is standard output
     #[arg(short, long, value_name = "OUT")]
     pub(super) output: Option<PathBuf>,
     /// Replace OUT if it exists; allow binary data on a terminal
@@ -101,7 +102,7 @@ pub(super) enum OnNull {
     Zero,
 }
 
-const FORMS: &str = "write indices and ranges of samples, counted from 0, such as 5 or 1,2,9 or 10..20 or 0,100..";
+const FORMS: &str = "expected indices and ranges of samples, counted from 0, such as 5 or 1,2,9 or 10..20 or 0,100..";
 
 /// The value of `--indices`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +139,7 @@ fn number(text: &str) -> Result<u64, String> {
     digits.and_then(|digits| digits.parse().ok()).ok_or_else(|| FORMS.to_owned())
 }
 
-/// The requested samples in order; all of them exist.
+/// The requested samples, in order. All of them exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selection {
     ranges: Vec<Range<u64>>,
@@ -146,7 +147,7 @@ pub(super) struct Selection {
 }
 
 impl Indices {
-    /// Returns the samples. Fails if one of them is not below `sample_count`.
+    /// Returns the requested samples. Fails if any index is not below `sample_count`.
     pub(super) fn resolve(&self, sample_count: u64) -> Outcome<Selection> {
         let ranges = self.0.iter().map(|term| term.resolve(sample_count)).collect::<Outcome<_>>()?;
         Ok(Selection { ranges, single: matches!(self.0.as_slice(), [Term::One(_)]) })
@@ -182,7 +183,7 @@ impl Selection {
         lengths.fold(0, u64::saturating_add)
     }
 
-    /// Returns whether the request is one bare index; the output is then the sample, not a list.
+    /// Returns whether the request is a single index. The output is then the sample, not a list.
     pub(super) fn is_single(&self) -> bool {
         self.single
     }

@@ -1,8 +1,8 @@
-//! Samples as bytes: NumPy arrays (version 1.0 of the format) and raw elements.
+//! Writes samples as bytes: as NumPy arrays (version 1.0 of the format) or as raw elements.
 //!
 //! Both are little-endian and in C order. NumPy has no bf16 and no floats of 8 bits or fewer, so
-//! these become f32, which is exact. An array has one shape, so ragged samples must all have the
-//! same shape.
+//! these become f32, which is exact. A NumPy array has only one shape, so all samples must have the
+//! same shape, even in a ragged column.
 
 use super::args::{As, Format, GetArgs, OnNull, Selection};
 use super::samples::{SampleEntry, Samples, is_f32, to_f32, unsupported_as};
@@ -68,7 +68,7 @@ enum Change {
     /// Changes the byte order to little-endian, in units of this many bytes.
     Order(usize),
     ToF32(DType),
-    /// Extends the sign from 4 bits to 8.
+    /// Sign-extends elements from 4 bits to 8.
     SignI4,
 }
 
@@ -91,14 +91,14 @@ impl Elements {
                     "NumPy arrays cannot hold samples of type {dtype}; use --format raw or --format json"
                 )));
             }
-            // NumPy has no numbers narrower than 8 bits, no bf16 and no floats of 8 bits
+            // NumPy has no numbers of fewer than 8 bits, no bf16 and no 8-bit floats
             None if is_npy && dtype == DType::I4 => Self { dtype: DType::I8, change: Change::SignI4, ..stored },
             None if is_npy && (dtype == DType::Bf16 || dtype.is_small() && is_f32(dtype)) => widened,
             None => stored,
         })
     }
 
-    /// Writes elements, given in memory order.
+    /// Writes elements, given in the byte order of this machine.
     fn write(&self, output: &mut impl Write, elements: &[u8]) -> io::Result<()> {
         match self.change {
             Change::Order(unit) if cfg!(target_endian = "little") || unit == 1 => output.write_all(elements),
@@ -118,7 +118,7 @@ impl Elements {
     }
 }
 
-/// Returns the unsigned integer type with the bits of the elements.
+/// Returns the unsigned integer type of the same size, which holds the bits of the elements.
 fn bits_of(dtype: DType) -> DType {
     match dtype.element_bytes() {
         1 => DType::U8,
@@ -128,9 +128,9 @@ fn bits_of(dtype: DType) -> DType {
     }
 }
 
-/// Reads all samples before anything is written, unless the schema makes that unnecessary. Fails on
-/// nulls that the user did not allow, and for NumPy on samples of different shapes. Returns the
-/// shape of the samples, with 0 for varying extents if no sample was read.
+/// Reads all samples before anything is written, unless the schema makes that unnecessary. Fails if
+/// a sample is null and the user did not allow nulls, and for NumPy, if samples have different
+/// shapes. Returns the shape of the samples, with 0 for varying extents if no sample was read.
 fn survey(args: &GetArgs, samples: &mut Samples, selection: &Selection) -> Outcome<Vec<u32>> {
     let schema = samples.schema.clone();
     let refuse_nulls = args.nulls == OnNull::Refuse && samples.has_nulls;

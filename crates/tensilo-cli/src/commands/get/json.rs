@@ -1,13 +1,14 @@
-//! Samples as JSON: values of columns, and structs assembled from the columns of their fields.
+//! Writes samples as JSON: values of columns, and structs assembled from the columns of their
+//! fields.
 //!
-//! Values are written one by one instead of through `serde_json::Value`, because a tensor may be
-//! large and floats must be the shortest decimals of their own type. `{:?}` of a finite float is
-//! valid JSON and reads back the same. JSON has no numbers for NaN and infinities, so these become
-//! strings.
+//! Values are written one by one instead of through `serde_json::Value`, because a tensor can be
+//! large, and because floats must be the shortest decimals of their own type. `{:?}` formats a
+//! finite float as valid JSON that reads back as the same float. JSON has no numbers for NaN and
+//! infinities, so these become strings.
 //!
-//! A struct is a tree of fields, with a column for each leaf and, if it is nullable, one for its
-//! nulls. Lists around the struct are walked in all columns at once, so all must have the same
-//! lists. Only a salvaged file can violate that, which is an error.
+//! A struct is a tree of fields, with a column for each leaf and, if the struct is nullable, one
+//! for its nulls. Lists around the struct are traversed in all columns at once, so all columns must
+//! have the same lists. Only a salvaged file can violate this; that is an error.
 
 use super::args::{As, GetArgs, Selection};
 use super::samples::{SampleEntry, SampleSource, Samples, element, is_f32, to_f32, unsupported_as};
@@ -26,7 +27,8 @@ pub(super) fn write(args: &GetArgs, mut samples: Samples, selection: &Selection,
     write_samples(selection, destination, |output, i| write_entry(output, &samples.read(i)?, print))
 }
 
-/// Writes the sample itself for one bare index, otherwise an array with one sample per line.
+/// Writes the sample itself if a single index was requested, otherwise an array with one sample per
+/// line.
 fn write_samples(
     selection: &Selection,
     destination: Destination,
@@ -110,7 +112,7 @@ fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Prin
     output.write_all(b"]")
 }
 
-/// How elements of a column are written.
+/// How the elements of a column are written.
 #[derive(Clone, Copy)]
 struct Printer {
     dtype: DType,
@@ -139,7 +141,7 @@ impl Printer {
         }
     }
 
-    /// Writes one element, given its bytes in memory order.
+    /// Writes one element, given its bytes in the byte order of this machine.
     fn write(&self, output: &mut dyn Write, bytes: &[u8]) -> io::Result<()> {
         if let Some(decimals) = self.decimals {
             return decimals.write(output, bytes);
@@ -195,8 +197,8 @@ struct Decimals {
 }
 
 impl Decimals {
-    /// Returns how the decimals of a column are stored. `None` unless its metadata names a decimal
-    /// type and it has the form that an import gives such a column.
+    /// Returns how the decimals of a column are stored. Returns `None` unless the metadata names a
+    /// decimal type, and the column has the type and shape that an import gives to such decimals.
     fn of(column: &ColumnSchema) -> Option<Self> {
         match imported_type(column)? {
             DataType::Decimal32(_, scale)
@@ -217,7 +219,7 @@ impl Decimals {
     }
 }
 
-/// Returns the decimal with this unscaled value, in two's complement of at most 256 bits.
+/// Formats the decimal with this unscaled value, a two's complement integer of at most 256 bits.
 fn decimal_text(little_endian: &[u8], scale: i8) -> String {
     let is_negative = little_endian.last().is_some_and(|byte| *byte >= 0x80);
     let mut wide = [if is_negative { u8::MAX } else { 0 }; 32];
@@ -233,11 +235,11 @@ fn decimal_text(little_endian: &[u8], scale: i8) -> String {
             format!("{sign}{whole}.{fraction}")
         }
         _ if digits == "0" => number,
-        _ => number + &"0".repeat(decimal_places), // none for scale 0
+        _ => number + &"0".repeat(decimal_places), // no zeros for scale 0
     }
 }
 
-/// A struct, named like its fields: `box`, or `box.corner` for a struct inside it.
+/// A struct, named like a field: `box`, or `box.corner` for a struct inside it.
 pub(super) struct NamedStruct {
     node: FieldNode,
     /// The number of levels of lists around the struct.
@@ -245,7 +247,7 @@ pub(super) struct NamedStruct {
 }
 
 impl NamedStruct {
-    /// Finds the struct of this name.
+    /// Finds the struct with this name.
     pub(super) fn find(schema: &Schema, name: &str) -> Option<Self> {
         let nodes = FieldNode::of_columns(schema.columns.iter());
         let (node, lists) = FieldNode::named(&nodes, name)?;
@@ -279,7 +281,7 @@ pub(super) fn write_structs(
     })
 }
 
-/// A sample of one column of a struct, or a member of its list.
+/// A sample of one column of a struct, or an entry of a list in that sample.
 struct FieldValue<'a> {
     name: &'a str,
     print: Printer,
@@ -300,7 +302,7 @@ impl FieldValue<'_> {
     }
 }
 
-/// Checks that all columns of a struct have the same lists. In a salvaged file they may differ.
+/// Checks that all columns of a struct have the same lists. In a salvaged file, they can differ.
 fn check_lists(fields: &[FieldValue<'_>]) -> Outcome {
     let Some(first) = fields.first() else { return Ok(()) };
     let is_other = |field: &&FieldValue<'_>| field.is_null() != first.is_null() || field.list_len() != first.list_len();
@@ -316,7 +318,7 @@ fn check_lists(fields: &[FieldValue<'_>]) -> Outcome {
     )))
 }
 
-/// Writes a struct inside this number of lists. `fields` are its columns in order.
+/// Writes a struct inside `lists` levels of lists. `fields` are its columns in order.
 fn write_struct(output: &mut impl Write, node: &FieldNode, lists: usize, fields: &[FieldValue<'_>]) -> Outcome {
     let Some(first) = fields.first() else { return Ok(output.write_all(b"null")?) };
     if lists > 0 {

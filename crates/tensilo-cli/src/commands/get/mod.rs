@@ -1,9 +1,9 @@
-//! `tensilo get`: prints samples of one column or struct, of a file or of a dataset.
+//! `tensilo get`: prints samples of one column or struct, from a file or a dataset.
 //!
-//! There are three formats: JSON of any column or struct, NumPy arrays, and raw elements. Samples
+//! There are three formats: JSON for any column or struct, NumPy arrays, and raw elements. Samples
 //! are read and written one by one, so memory is bounded by the largest chunk of each column.
-//! Binary formats have no nulls, and a NumPy array has one shape. So a first pass checks the
-//! samples, and a refusal comes before the first byte of output.
+//! Binary formats have no nulls, and a NumPy array has only one shape. So a first pass checks the
+//! samples, and a request that cannot be satisfied fails before the first byte of output.
 
 mod args;
 mod binary;
@@ -19,8 +19,7 @@ use json::NamedStruct;
 use samples::{SampleSource, Samples};
 use std::path::Path;
 
-/// Prints samples of one column or struct of a file or a dataset. Checks all arguments before it
-/// writes the first byte.
+/// Prints samples of one column or struct. Checks all arguments before it writes the first byte.
 pub(crate) fn run(args: &GetArgs, quiet: bool) -> Outcome {
     let data = if args.format == Format::Json { Data::Text } else { Data::Binary };
     let source = SampleSource::open(&args.file, quiet)?;

@@ -1,8 +1,8 @@
-//! The samples of a column of a file or a dataset, by index.
+//! Reads samples of a column by index, from a file or a dataset.
 //!
-//! A cursor reads one file. In a dataset, [`Samples`] finds the file of a sample and keeps its
-//! cursor, so that reading in order opens each file once. A file of a dataset may lack the column.
-//! Its samples are then [`SampleEntry::Absent`], which every format treats as null.
+//! A cursor reads one file. In a dataset, [`Samples`] finds the file that holds a sample and keeps
+//! a cursor of that file, so reading in order opens each file only once. If a file of a dataset
+//! lacks the column, its samples are [`SampleEntry::Absent`], which every format treats as null.
 
 use crate::failure::{Failure, Outcome};
 use crate::open;
@@ -28,7 +28,7 @@ impl SampleSource {
         }
     }
 
-    /// Returns the inputs; `path` is the file or the folder.
+    /// Returns the inputs, which the output must not overwrite. `path` is the file or the folder.
     pub(super) fn inputs<'a>(&'a self, path: &'a PathBuf) -> Inputs<'a> {
         match self {
             Self::File(_) => Inputs::file(path),
@@ -70,12 +70,13 @@ impl SampleSource {
 /// The samples of a column. Memory is bounded by the largest chunk.
 pub(super) struct Samples {
     pub(super) schema: ColumnSchema,
-    /// Whether a sample may be null.
+    /// Whether any sample can be null.
     pub(super) has_nulls: bool,
-    /// The samples that the cursor covers. Without a cursor, they are null.
+    /// The samples that the cursor covers. Without a cursor, these samples are null.
     range: Range<u64>,
     cursor: Option<Box<Cursor>>,
-    /// The dataset that holds all other samples, and the number of the column in it.
+    /// The dataset that holds all other samples, and the number of the column in it. `None` for a
+    /// file.
     dataset: Option<(Dataset, usize)>,
 }
 
@@ -105,7 +106,7 @@ impl Samples {
     }
 }
 
-/// A sample of a column, or a member of a list.
+/// A sample of a column, or an entry of a list.
 #[derive(Clone)]
 pub(super) enum SampleEntry<'a> {
     /// Null, because the file does not have the column.
@@ -134,13 +135,14 @@ impl SampleEntry<'_> {
             Self::List(list) if list.has_lists() => Ok(Self::List(list.list(k)?)),
             Self::List(list) => Ok(Self::Item(list.item(k)?)),
             Self::Item(_) | Self::Absent => {
-                Err(Failure::Usage("a struct in lists has a field that is not in lists".to_owned()))
+                Err(Failure::Usage("a struct is inside lists, but one of its fields is not".to_owned()))
             }
         }
     }
 }
 
-/// Returns the bytes of one element as an array. Callers pass exactly `N` bytes; fewer give zeros.
+/// Returns the bytes of one element as an array. Callers pass exactly `N` bytes; if there are
+/// fewer, the array is zero.
 pub(super) fn element<const N: usize>(bytes: &[u8]) -> [u8; N] {
     bytes.first_chunk().map_or([0; N], |bytes| *bytes)
 }
@@ -151,7 +153,8 @@ pub(super) fn is_f32(dtype: DType) -> bool {
     is_small_float || matches!(dtype, DType::Bf16 | DType::F16 | DType::F32)
 }
 
-/// Returns an element of at most 32 bits as the equal f32. A bf16 NaN keeps all its bits.
+/// Converts an element of at most 32 bits to the f32 with the same value. A bf16 NaN keeps all its
+/// bits.
 pub(super) fn to_f32(dtype: DType, bytes: &[u8]) -> f32 {
     match dtype {
         DType::Bf16 => f32::from_bits(u32::from(u16::from_ne_bytes(element(bytes))) << 16),
@@ -159,14 +162,15 @@ pub(super) fn to_f32(dtype: DType, bytes: &[u8]) -> f32 {
         DType::F32 => f32::from_ne_bytes(element(bytes)),
         small => {
             let [byte] = element(bytes);
-            small.small_value(byte).unwrap_or(f32::NAN) // no other type is passed
+            small.small_value(byte).unwrap_or(f32::NAN) // callers pass no other type
         }
     }
 }
 
-/// Returns the failure if `--as` does not fit the type of the column.
+/// Returns the failure for a column whose type `--as` cannot convert.
 pub(super) fn unsupported_as(dtype: DType) -> Failure {
     Failure::Usage(format!(
-        "the column has type {dtype}: --as f32 needs floats of at most 32 bits, --as bits any type but bytes and text"
+        "the column has type {dtype}: --as f32 needs floats of at most 32 bits, --as bits any type except bytes and \
+         text"
     ))
 }

@@ -1,7 +1,7 @@
-//! The map of a dataset: a bar of stored bytes for each file, all to the same scale.
+//! The map of a dataset: a bar for each file, whose length is proportional to its stored size.
 //!
-//! Opening a file in an object store costs a request, so only the first files are drawn; the others
-//! are counted. In SVG, a bar is divided into the columns of the file.
+//! Opening a file in an object store costs a request, so only the first files are drawn; the
+//! remaining files are only counted. In SVG, a bar is divided into the columns of the file.
 
 use super::subject::Form;
 use super::svg::{GREY, Svg, color};
@@ -22,11 +22,11 @@ struct FileBar {
     path: PathBuf,
     bytes: u64,
     raw_bytes: u64,
-    /// For each column: its number in the dataset, its stored bytes and its raw bytes.
+    /// For each column: its number in the dataset, its stored size and its raw size in bytes.
     columns: Vec<(usize, u64, u64)>,
 }
 
-/// The first files of a dataset.
+/// The bars of the first files of a dataset.
 pub(super) struct Bars {
     title: String,
     files: Vec<FileBar>,
@@ -71,7 +71,8 @@ impl Bars {
         }
     }
 
-    /// Returns the length of a bar of `bytes`, where the largest file has length `full`.
+    /// Returns the length of a bar for `bytes` bytes. The bar of the largest file has length
+    /// `full`.
     fn scaled(&self, bytes: u64, full: f64) -> f64 {
         let max = self.files.iter().map(|file| file.bytes).max().unwrap_or(0).max(1);
         bytes as f64 / max as f64 * full // to scale, except for rounding
@@ -94,8 +95,9 @@ impl Bars {
     }
 
     fn svg(&self, width: u32) -> String {
-        /// The height of a line, and the width of a name, in pixels.
+        /// The height of a line in pixels.
         const LINE: f64 = 24.0;
+        /// The width reserved for a name in pixels.
         const GUTTER: f64 = 200.0;
         let lines = self.files.len().saturating_add(self.columns.len().min(MAX)).saturating_add(3);
         let mut svg = Svg::new(width, lines as f64 * LINE, &self.title); // exact: at most 403
@@ -131,7 +133,7 @@ impl Bars {
 }
 
 impl FileBar {
-    /// Returns the file name, shortened.
+    /// Returns the shortened file name.
     fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or(self.path.as_os_str()).to_string_lossy();
         text::excerpt(&name).chars().take(NAME).collect()

@@ -1,8 +1,9 @@
 //! `tensilo map`: draws the layout of a file to scale, with its damage, or the files of a dataset.
 //!
-//! A drawing is text: characters for a terminal, or SVG. It is made in memory from the index of the
-//! file, and reads no chunk. In SVG, each chunk of a file is a tile; on a terminal, and for very
-//! many chunks, tiles are equal ranges of the file. Each file of a dataset is a bar.
+//! A drawing is a text: characters for a terminal, or SVG. It is made in memory from the index of
+//! the file; no chunk is read. In SVG, each chunk of a file is a tile. On a terminal, or if there
+//! are very many chunks, tiles are ranges of the file with equal sizes. Each file of a dataset is a
+//! bar.
 
 mod dataset;
 mod subject;
@@ -38,7 +39,7 @@ pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
             let mut report_progress = |phase, done, total| progress.set(phase, done, total);
             let subject = Subject::open(&args.file, args.verify, quiet, &mut report_progress)?;
             drop(progress);
-            (draw_file(&args.file, &subject, form, quiet)?, !subject.damages.is_empty())
+            (draw_file(&args.file, &subject, form, quiet)?, !subject.findings.is_empty())
         }
     };
     let mut output = destination.map_or_else(|| Ok(Output::stdout()), |destination| destination.create())?;

@@ -1,9 +1,11 @@
 //! The arguments of `tensilo map`, and its subject: a file and its damage.
 //!
-//! Without `--verify`, the file is opened like any other. With it, every byte is checked first. If
-//! the file then cannot be opened, its intact chunks are salvaged; the others count as structure.
+//! Without `--verify`, the file is opened as usual. With `--verify`, every byte is checked first.
+//! If the file then cannot be opened, its intact chunks are salvaged; damaged chunks count as
+//! structure.
 //!
-//! Each finding is drawn somewhere, even one without bytes, such as a missing end.
+//! Every finding is drawn, even if its range is empty, for example because the end of the file is
+//! missing.
 
 use crate::failure::{Failure, Outcome};
 use crate::open::{open, source, warn};
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
 use tensilo::salvage::{SalvageOptions, salvage};
 use tensilo::source::Source;
-use tensilo::verify::{Damage, DamageKind, VerifyOptions, verify};
+use tensilo::verify::{Finding, FindingKind, VerifyOptions, verify};
 use tensilo::{Column, ErrorKind, OpenOptions, Reader};
 
 const MAP: &str = "\
@@ -37,21 +39,22 @@ With --verify, every byte is checked first. An exclamation mark marks a damaged
 range; in the SVG, a cross covers it. If a file is too damaged to be opened, its
 salvaged chunks are drawn. Exits with 1 if anything is damaged.
 
-The SVG has a tile for each chunk and a hue for each column. A tooltip shows
-column, samples, encoding, stored bytes and ratio. If the file has more than
-4000 chunks, each tile is a 4000th of the file.
+The SVG has a tile for each chunk and a hue for each column. A tooltip shows the
+column, samples, encoding, stored size and ratio. If the file has more than 4000
+chunks, each tile is a 4000th of the file.
 
-For a dataset, the first 200 files are drawn, each as a bar of its stored bytes,
-all to one scale. In the SVG, a bar shows the columns in their colors.
+For a dataset, the first 200 files are drawn. Each is a bar whose length is
+proportional to its stored size. In the SVG, a bar shows the columns in their
+colors.
 
-Ratio is raw bytes divided by stored bytes.";
+The ratio is the raw size divided by the stored size.";
 
 #[derive(Args, Debug)]
 #[command(after_help = MAP)]
 pub(crate) struct MapArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(super) file: PathBuf,
-    /// Write an SVG file, which appears when it is complete; - is the standard output
+    /// Write an SVG file, which appears when it is complete; - is standard output
     #[arg(long, value_name = "OUT.svg")]
     pub(super) svg: Option<PathBuf>,
     /// Check every byte and mark the damage
@@ -82,7 +85,7 @@ impl Form {
             let width = args.width.map_or(default_width, |width| usize::try_from(width).unwrap_or(usize::MAX));
             return match width {
                 ..=1000 => Ok(Self::Text(width)),
-                _ => Err(Failure::Usage("--width: a line is 40 to 1000 characters wide".to_owned())),
+                _ => Err(Failure::Usage("--width: expected 40 to 1000 characters for a line".to_owned())),
             };
         };
         let ending = out.extension().map(|ending| ending.to_string_lossy().to_lowercase());
@@ -90,12 +93,12 @@ impl Form {
             let (out, other) = (display_path(out), out.with_extension("svg"));
             let other = display_path(&other);
             return Err(Failure::Usage(format!(
-                "--svg {out}: the drawing is an SVG file, not {ending}; write to {other}, which browsers and Inkscape \
-                 convert"
+                "--svg {out}: the drawing is an SVG file, not {ending}; write to {other}, and convert it with a \
+                 browser or Inkscape"
             )));
         }
         match args.width.unwrap_or(1200) {
-            ..600 => Err(Failure::Usage("--width: a drawing is 600 to 10000 pixels wide".to_owned())),
+            ..600 => Err(Failure::Usage("--width: expected 600 to 10000 pixels for an SVG".to_owned())),
             width => Ok(Self::Svg(width)),
         }
     }
@@ -112,15 +115,17 @@ pub(crate) struct Subject {
     pub(super) reader: Reader,
     /// Whether every byte was checked.
     pub(super) is_verified: bool,
-    /// Whether the file could not be opened. Missing chunks are then lost or not found.
+    /// Whether the file could not be opened and its chunks were salvaged. Missing chunks are then
+    /// damaged or were not found.
     pub(super) is_salvaged: bool,
     /// The findings, in file order; empty if the file is not verified.
-    pub(super) damages: Vec<Damage>,
+    pub(super) findings: Vec<Finding>,
 }
 
 impl Subject {
-    /// Opens the file. If `is_verified`, verifies it first, and salvages its intact chunks if it
-    /// cannot be opened. `report_progress` receives the phase, and the bytes done and in total.
+    /// Opens the file. If `is_verified`, verifies it first, and if it then cannot be opened,
+    /// salvages its intact chunks. `report_progress` receives the phase, and the bytes done and in
+    /// total.
     pub(crate) fn open(
         path: &Path,
         is_verified: bool,
@@ -129,14 +134,14 @@ impl Subject {
     ) -> Outcome<Self> {
         if !is_verified {
             let reader = open(path, quiet)?;
-            return Ok(Self { reader, is_verified: false, is_salvaged: false, damages: Vec::new() });
+            return Ok(Self { reader, is_verified: false, is_salvaged: false, findings: Vec::new() });
         }
         let about = |error| Failure::about(path, error);
         let source = source(path)?;
         let mut advance = |bytes| report_progress("verifying", bytes, Some(source.byte_count()));
         let options = VerifyOptions::new().threads(threads(None)).progress(&mut advance);
-        let mut damages = verify(&source, options).map_err(about)?.damages;
-        damages.retain(|damage| damage.kind == DamageKind::Damaged); // `warn` reports the rest
+        let mut findings = verify(&source, options).map_err(about)?.findings;
+        findings.retain(|damage| damage.kind == FindingKind::Damaged); // `warn` reports the other findings
         let mut is_salvaged = false;
         let reader = match OpenOptions::new().open(source.clone()) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
@@ -157,28 +162,28 @@ impl Subject {
                 reader
             }
         };
-        Ok(Self { reader, is_verified: true, is_salvaged, damages })
+        Ok(Self { reader, is_verified: true, is_salvaged, findings })
     }
 
     /// Returns the range to draw for each finding, at least one byte long.
     pub(super) fn damaged_ranges(&self) -> Vec<Range<u64>> {
         let whole = 0..self.reader.file_bytes();
-        self.damages.iter().map(|damage| drawn_range(&damage.file_range, &whole)).collect()
+        self.findings.iter().map(|damage| drawn_range(&damage.file_range, &whole)).collect()
     }
 
     pub(super) fn chunk_count(&self) -> u64 {
         self.reader.columns().map(|column| column.facts().chunk_count).fold(0, u64::saturating_add)
     }
 
-    /// Returns the name of the file, its length and its number of chunks.
+    /// Returns the name of the file, its size and its number of chunks.
     pub(super) fn title(&self, path: &Path) -> String {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy();
         let (bytes, chunks) = (text::bytes(self.reader.file_bytes()), self.chunk_count());
         format!("{}: {bytes}, {chunks} chunks", text::excerpt(&name))
     }
 
-    /// Returns the legend of the first `max` columns: name, type and shape, stored bytes, ratio and
-    /// encodings, and the ratio as a number.
+    /// Returns the legend of the first `max` columns: the name, the type and shape, the stored
+    /// size, the ratio and the encodings, and again the ratio, as a number.
     pub(super) fn legend(&self, max: usize) -> Vec<([String; 5], f64)> {
         let entry = |column: Column| {
             let (schema, facts) = (column.schema(), column.facts());
@@ -196,24 +201,24 @@ impl Subject {
         Some(format!("and {more} more columns"))
     }
 
-    /// Returns the label and the number of the bytes outside readable chunks.
+    /// Returns a label for the bytes outside readable chunks, and how many there are.
     pub(super) fn structure(&self) -> (&'static str, String) {
         let name = if self.is_salvaged { "structure, or lost" } else { "structure" };
         let stored = self.reader.columns().map(|column| column.facts().stored_bytes).fold(0, u64::saturating_add);
         (name, text::bytes(self.reader.file_bytes().saturating_sub(stored)))
     }
 
-    /// Returns the result of the verification; `None` without one.
+    /// Returns the result of the verification, or `None` if the file was not verified.
     pub(super) fn finding(&self) -> Option<String> {
-        let ranges = text::count(u64::try_from(self.damages.len()).unwrap_or(u64::MAX), "range");
-        self.is_verified.then(|| match self.damages.is_empty() {
+        let ranges = text::count(u64::try_from(self.findings.len()).unwrap_or(u64::MAX), "range");
+        self.is_verified.then(|| match self.findings.is_empty() {
             true => "nothing is damaged: every byte was checked".to_owned(),
             false => format!("damaged: {ranges}; \"tensilo verify\" lists them"),
         })
     }
 }
 
-/// Returns the bytes to draw as damaged.
+/// Returns the range to draw for a finding in `range`.
 fn drawn_range(range: &Range<u64>, whole: &Range<u64>) -> Range<u64> {
     /// The size of the header of the first region, in bytes.
     const HEADER_BYTES: u64 = 64;

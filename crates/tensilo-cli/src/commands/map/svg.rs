@@ -1,19 +1,20 @@
 //! SVG drawings, self-contained and with a transparent background. The gray text is legible on
 //! black and on white.
 //!
-//! [`Svg`] writes the elements. [`draw`] lays out a file in rows of equal numbers of bytes, from
-//! top to bottom. Each chunk has the hue of its column, and is lighter the better it is compressed;
-//! a tooltip names the columns of each tile. Damage is a crossed red box, which differs from a tile
-//! even without color. The numbers of tiles, rows, drawn findings and legend lines are bounded.
+//! [`Svg`] writes the elements. [`draw`] lays out a file in rows, from top to bottom; each row
+//! shows the same number of bytes. A chunk has the hue of its column, and is lighter the better it
+//! is compressed; a tooltip names the columns of each tile. Damage is drawn as a crossed red box,
+//! which differs from a tile even without color. The numbers of tiles, rows, drawn findings and
+//! legend lines are bounded.
 
 use super::subject::Subject;
 use super::tiles::{ColumnShare, Tile};
-use crate::text::{self, damage_line};
+use crate::text::{self, finding_line};
 use std::ops::Range;
 use std::path::Path;
 use tensilo::Reader;
 
-/// A gray with enough contrast to both backgrounds.
+/// A gray with enough contrast on both black and white.
 const TEXT: &str = "#767676";
 /// The color of structure.
 pub(super) const GREY: &str = "#999999";
@@ -72,10 +73,11 @@ fn escape(text: &str) -> String {
 }
 
 /// Returns the color of a chunk of column `column` as `#rrggbb`: a mid tone, distinct from black
-/// and white, and lighter for better compressed chunks.
+/// and white. The better the chunk is compressed, the lighter the color.
 pub(super) fn color(column: usize, ratio: f64) -> String {
-    /// Adjacent columns get distant hues.
+    /// The angle between the hues of adjacent columns, which makes them distinct.
     const GOLDEN_ANGLE: f64 = 137.508;
+    /// The hue of the first column.
     const FIRST: f64 = 212.0;
     let hue = (FIRST + (column % 360) as f64 * GOLDEN_ANGLE) % 360.0; // exact: below 360
     let lightness = 0.36 + 0.36 * (ratio.max(1.0).log2() / 3.0).min(1.0);
@@ -88,19 +90,21 @@ pub(super) fn color(column: usize, ratio: f64) -> String {
     format!("#{:02x}{:02x}{:02x}", channel(0.0), channel(8.0), channel(4.0))
 }
 
-/// The heights of a row of the map, of a line of text, and of the gap between rows.
+/// The height of a row of the map.
 const ROW: f64 = 22.0;
+/// The height of a line of text.
 const LINE: f64 = 20.0;
+/// The height of the gap between rows.
 const GAP: f64 = 6.0;
 const MARGIN: f64 = 10.0;
-/// The width of the offset at the start of a row.
+/// The width reserved for the file offset at the start of a row.
 const GUTTER: f64 = 80.0;
 /// The top of the map.
 const TOP: f64 = 40.0;
 
 /// The layout of the rows.
 struct Frame {
-    /// The width without the gutter.
+    /// The width of the map, without the gutter and the margins.
     map_width: f64,
     rows: u64,
     row_bytes: u64,
@@ -108,8 +112,9 @@ struct Frame {
 
 impl Frame {
     fn new(file_bytes: u64, tile_count: usize, width: u32) -> Self {
-        /// The average number of tiles in a row, and the maximum number of rows.
+        /// The average number of tiles in a row.
         const TILES_OF_ROW: usize = 120;
+        /// The maximum number of rows.
         const ROWS: usize = 40;
         let rows = tile_count.div_ceil(TILES_OF_ROW).clamp(1, ROWS) as u64; // exact: at most ROWS
         let row_bytes = file_bytes.div_ceil(rows).max(1);
@@ -117,13 +122,14 @@ impl Frame {
         Self { map_width, rows: file_bytes.div_ceil(row_bytes), row_bytes }
     }
 
-    /// Returns the top of a row; for `rows`, the bottom of the last row.
+    /// Returns the top of a row. If `row` is the number of rows, returns the bottom of the last
+    /// row.
     fn y(&self, row: u64) -> f64 {
         TOP + row as f64 * (ROW + GAP) // exact: at most 40
     }
 
-    /// Returns the rectangles of a range of the file, one for each row that it crosses: left, top,
-    /// width.
+    /// Returns the rectangles of a range of the file, one for each row that it crosses, as left,
+    /// top and width.
     fn rectangles(&self, range: &Range<u64>) -> impl Iterator<Item = (f64, f64, f64)> {
         let (mut start, end) = (range.start, range.end);
         std::iter::from_fn(move || {
@@ -137,7 +143,7 @@ impl Frame {
         })
     }
 
-    /// Returns the width of `bytes` bytes.
+    /// Returns the width that represents `bytes` bytes.
     fn width_of(&self, bytes: u64) -> f64 {
         bytes as f64 / self.row_bytes as f64 * self.map_width // to scale, except for rounding
     }
@@ -147,8 +153,8 @@ impl Frame {
 pub(super) fn draw(subject: &Subject, path: &Path, tiles: &[Tile], width: u32) -> String {
     /// The maximum number of columns in the legend.
     const LEGEND: usize = 200;
-    /// The maximum number of drawn findings. A file with more is covered with red anyway.
-    const DAMAGES: usize = 1000;
+    /// The maximum number of findings that are drawn. A file with more is covered with red anyway.
+    const FINDINGS: usize = 1000;
     const STRUCTURE: &str = "headers, dictionaries, index, footers, padding";
     let reader = &subject.reader;
     let frame = Frame::new(reader.file_bytes(), tiles.len(), width);
@@ -173,8 +179,8 @@ pub(super) fn draw(subject: &Subject, path: &Path, tiles: &[Tile], width: u32) -
             svg.rect((x, y), (if width > 3.0 { width - 0.5 } else { width }, ROW), &fill, &title);
         }
     }
-    for (damage, range) in subject.damages.iter().zip(subject.damaged_ranges()).take(DAMAGES) {
-        let title = text::excerpt(&damage_line(damage));
+    for (damage, range) in subject.findings.iter().zip(subject.damaged_ranges()).take(FINDINGS) {
+        let title = text::excerpt(&finding_line(damage));
         frame.rectangles(&range).for_each(|(x, y, width)| svg.cross((x, y), (width.max(4.0), ROW), &title));
     }
     let mut y = frame.y(frame.rows) + LINE;
@@ -198,7 +204,7 @@ pub(super) fn draw(subject: &Subject, path: &Path, tiles: &[Tile], width: u32) -
     line(&mut svg, Some(GREY), &format!("{name}, {bytes}: {STRUCTURE}"));
     if let Some(finding) = subject.finding() {
         line(&mut svg, None, &finding);
-        if !subject.damages.is_empty() {
+        if !subject.findings.is_empty() {
             svg.cross((MARGIN, y - LINE - 11.0), (16.0, 14.0), "damaged");
         }
     }

@@ -1,6 +1,6 @@
 //! The map in characters, for a terminal or a pipe.
 //!
-//! There are at most 24 lines of a fixed width, so each character stands for a range of the file.
+//! There are at most 24 lines of a fixed width, so each character represents a range of the file.
 //! It shows the column with the most bytes in that range: a letter where the column changes,
 //! otherwise a shade. The better the chunk is compressed, the lighter the shade.
 
@@ -9,18 +9,19 @@ use super::tiles::Tile;
 use crate::text::Table;
 use std::path::Path;
 
-/// The letters of columns. Columns after the last letter share [`OTHER`].
+/// The letters for columns. If there are more columns than letters, the remaining columns share
+/// [`OTHER`].
 const LETTERS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const OTHER: char = '+';
 const STRUCTURE: char = '·';
 const DAMAGE: char = '!';
 
-/// The division of the file into lines and characters.
+/// How the file is divided into lines and characters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Grid {
-    /// The number of characters of a line that show the file.
+    /// The number of characters in a line that represent the file.
     columns: usize,
-    /// The number of characters of the offset before them.
+    /// The number of characters reserved for the offset before them.
     gutter: usize,
     /// The number of bytes that a character represents.
     pub(super) cell_bytes: u64,
@@ -41,9 +42,9 @@ impl Grid {
     }
 }
 
-/// Draws a file, and its legend.
+/// Draws a file and its legend.
 pub(super) fn draw(subject: &Subject, path: &Path, grid: Grid, tiles: &[Tile]) -> String {
-    let mut drawing = format!("{}; a character is {} bytes\n\n", subject.title(path), grid.cell_bytes);
+    let mut drawing = format!("{}; each character is {} bytes\n\n", subject.title(path), grid.cell_bytes);
     for line in tiles.chunks(grid.columns) {
         let offset = line.first().map_or(0, |tile| tile.range.start);
         drawing += &format!("{offset:>width$} {}\n", line_text(line), width = grid.gutter);
@@ -63,7 +64,7 @@ pub(super) fn draw(subject: &Subject, path: &Path, grid: Grid, tiles: &[Tile]) -
         drawing += &format!("{OTHER}  {more}\n");
     }
     if let Some(finding) = subject.finding() {
-        let mark = if subject.damages.is_empty() { String::new() } else { format!("{DAMAGE}  ") };
+        let mark = if subject.findings.is_empty() { String::new() } else { format!("{DAMAGE}  ") };
         drawing += &format!("{mark}{finding}\n");
     }
     drawing + "\nratio: █ below 1.1, ▓ below 2, ▒ below 4, ░ 4 or more\n"

@@ -1,8 +1,9 @@
-//! The division of a file into tiles, and the columns in each tile.
+//! Divides a file into tiles, and finds the columns in each tile.
 //!
-//! Tiles are chunks, or equal ranges of the file. A chunk that spans several equal tiles
-//! contributes to each tile the bytes that lie in it. The column with the most bytes gives a tile
-//! its color or letter; bytes outside chunks are structure. Only the index of the file is read.
+//! Tiles are chunks, or ranges of the file with equal sizes. A chunk that spans several such ranges
+//! counts in each of them with the bytes that lie there. The column with the most bytes determines
+//! the color or letter of a tile; bytes outside chunks are structure. Only the index of the file is
+//! read.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{Progress, Unit};
@@ -16,18 +17,19 @@ use tensilo::facts::ChunkInfo;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ColumnShare {
     pub(super) column: usize,
-    /// The number of chunks, whole or in part.
+    /// The number of chunks that lie in the tile, wholly or partially.
     pub(super) chunks: u64,
     /// The samples of these chunks.
     pub(super) samples: Range<u64>,
     pub(super) encodings: BTreeSet<String>,
     pub(super) stored_bytes: u64,
-    /// The bytes that the stored bytes decode to.
+    /// The decoded size of the stored bytes: their proportional share of the raw size of the
+    /// chunks.
     pub(super) raw_bytes: u64,
 }
 
 impl ColumnShare {
-    /// Returns the share of a chunk in a range of the file; `None` if they do not overlap.
+    /// Returns the share of a chunk in a range of the file, or `None` if they do not overlap.
     fn of(column: usize, chunk: &ChunkInfo, range: &Range<u64>) -> Option<Self> {
         let (start, end) = (chunk.file_range.start.max(range.start), chunk.file_range.end.min(range.end));
         let stored_bytes = end.checked_sub(start).filter(|bytes| *bytes > 0)?;
@@ -59,7 +61,7 @@ impl ColumnShare {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tile {
     pub(super) range: Range<u64>,
-    /// Bytes of chunks; the rest is structure.
+    /// The number of bytes that belong to chunks. The remaining bytes are structure.
     chunk_bytes: u64,
     /// The shares of the columns, in column order.
     pub(super) shares: Vec<ColumnShare>,
@@ -72,14 +74,14 @@ impl Tile {
         Self { range, chunk_bytes: 0, shares: Vec::new(), is_damaged: false }
     }
 
-    /// Returns the column that takes most of the tile; `None` if structure takes more.
+    /// Returns the column that takes most of the tile, or `None` if structure takes more.
     pub(super) fn main(&self) -> Option<&ColumnShare> {
         let structure = length(&self.range).saturating_sub(self.chunk_bytes);
         let largest = self.shares.iter().max_by_key(|share| share.stored_bytes);
         largest.filter(|share| share.stored_bytes >= structure)
     }
 
-    /// Adds the bytes of a chunk that lie in the tile. Chunks arrive column by column.
+    /// Adds the bytes of a chunk that lie in the tile. Chunks must be added column by column.
     fn add(&mut self, column: usize, chunk: &ChunkInfo) {
         let Some(share) = ColumnShare::of(column, chunk, &self.range) else { return };
         self.chunk_bytes = self.chunk_bytes.saturating_add(share.stored_bytes);
@@ -102,7 +104,7 @@ fn scale(whole: u64, fraction: u64, of: u64) -> u64 {
     share.and_then(|share| u64::try_from(share).ok()).unwrap_or(0)
 }
 
-/// Divides the file into tiles of `tile_bytes` bytes; the last one may be shorter.
+/// Divides the file into tiles of `tile_bytes` bytes. The last tile can be shorter.
 pub(super) fn equal_tiles(reader: &Reader, path: &Path, tile_bytes: u64, quiet: bool) -> Outcome<Vec<Tile>> {
     let (file_bytes, tile_bytes) = (reader.file_bytes(), tile_bytes.max(1));
     let starts = (0..file_bytes.div_ceil(tile_bytes)).map(|tile| tile.saturating_mul(tile_bytes));
@@ -117,7 +119,7 @@ pub(super) fn equal_tiles(reader: &Reader, path: &Path, tile_bytes: u64, quiet: 
     Ok(tiles)
 }
 
-/// Marks the tiles that contain a byte of these ranges. Tiles are in file order.
+/// Marks the tiles that contain a byte of these ranges. The tiles must be in file order.
 pub(super) fn mark_damage(tiles: &mut [Tile], damaged: &[Range<u64>]) {
     for range in damaged {
         let first = tiles.partition_point(|tile| tile.range.end <= range.start);

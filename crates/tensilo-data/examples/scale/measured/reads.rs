@@ -38,7 +38,7 @@ pub struct Reads {
 
 impl Measured<'_> {
     fn job(&self) -> Job {
-        Job { batch: self.batch, world: 1, node_ranks: 1, step_seconds: 0.2 }
+        Job { batch: self.batch, world_size: 1, node_ranks: 1, step_seconds: 0.2 }
     }
 
     /// Returns the reads that the model predicts.

@@ -1,12 +1,12 @@
-//! Removal of old versions, and of the files that only they list (chapter 8.1 of `MANIFEST.md`).
+//! Removes old versions, and the files that only they list (chapter 8.1 of `MANIFEST.md`).
 //!
 //! Writers may be working at the same time, and there is no lock. A writer starts from the newest
-//! version, so it can only list files of that version and new ones. Hence a file is garbage if no
-//! retained version lists it and it is not newer than the newest version. Later folders of `data/`,
-//! and pages that a writer may list again, are left alone.
+//! version, so it lists only files of that version and new files. A file is therefore garbage if no
+//! retained version lists it and it is not newer than the newest version. Folders of `data/` for
+//! later versions, and pages that a writer may list again, are not removed.
 //!
-//! The texts of old versions are removed first, durably, and then the files that they list. So
-//! every remaining version is complete, even if the removal is interrupted.
+//! The texts of old versions are removed first. The files that they list are removed only after
+//! that is durable. So every remaining version is complete, even if the removal is interrupted.
 
 use crate::dataset::store::Store;
 use crate::dataset::store::location::{ReadOptions, location};
@@ -24,15 +24,15 @@ use tensilo::error::display_path;
 ///
 /// [`Garbage::find`] finds them and changes nothing; [`Garbage::remove`] removes them.
 ///
-/// Safe while writers are working: nothing that they may still publish is removed (`MANIFEST.md`,
-/// M-8.4 to M-8.7). Readers of a removed version get errors for files that they have not opened.
+/// This is safe while writers are working: nothing that they may still publish is removed
+/// (`MANIFEST.md`, M-8.4 to M-8.7). Readers of a removed version get errors for files that they
+/// have not opened yet.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Garbage {
     /// The versions to remove, in ascending order.
     pub versions: Vec<u64>,
-    /// The files and folders to remove, in the order of their names. Folders are removed with their
-    /// contents.
+    /// The files and folders to remove, sorted by path. Folders are removed with their contents.
     pub paths: Vec<PathBuf>,
     /// The total size of `paths` in bytes; the texts of versions are not counted.
     pub bytes: u64,
@@ -52,10 +52,10 @@ impl Garbage {
     /// Finds what can be removed from the folder of a dataset if its newest `keep` versions (at
     /// least one) are kept:
     ///
-    /// * all other versions, and the data files and pages that only they list, except a page whose
-    ///   groups are all still in the newest version, inline or in other pages;
-    /// * everything in `data/` that no version lists, that is, files of killed writers. Folders of
-    ///   versions that do not exist yet are left alone;
+    /// * all other versions, and the data files and pages that only they list. A page stays if all
+    ///   of its groups are also in the newest version, inline or in other pages;
+    /// * everything in `data/` that no version lists, that is, files of killed writers. Folders for
+    ///   versions that do not exist yet stay;
     /// * temporary files of killed writers.
     ///
     /// Cost: reads all versions and pages of the manifest. Needs memory for the names of all files,
@@ -91,7 +91,7 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Remova
     let Some(&newest) = versions.last() else {
         let folder = display_path(folder);
         return Err(DataError::BadArgument(format!(
-            "{folder}: the folder has no manifest, so it is unknown which files are needed"
+            "{folder}: the folder has no manifest, so there is no way to tell which files are needed"
         )));
     };
     let retained = usize::try_from(keep).unwrap_or(usize::MAX).clamp(1, versions.len());
@@ -99,7 +99,7 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Remova
     let mut seen = HashSet::new();
     let mut listed = BTreeSet::new();
     let mut newest_groups = HashSet::new();
-    // the newest first, so that pages shared with older versions count as its own
+    // newest first, so that a page shared with older versions counts as a page of the newest one
     for &version in retained.iter().rev() {
         visit(store, folder, version, &mut seen, &mut |page, groups| {
             listed.extend(page.map(PageEntry::path));
@@ -112,18 +112,18 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Remova
     let mut paths = BTreeSet::new();
     for &version in old {
         let found = visit(store, folder, version, &mut seen, &mut |page, groups| {
-            // a running writer may list such a page again (M-8.4)
+            // an active writer may list this page again (M-8.4)
             let stays = groups.iter().all(|group| newest_groups.contains(group));
             paths.extend(page.filter(|_| !stays).map(PageEntry::path));
             paths.extend(paths_of(&groups));
         });
         match found {
-            // the files of a damaged version are unknown; folders of `data/` are checked anyway
+            // the files of a damaged version are unknown; the folders of `data/` are searched below
             Err(DataError::Corrupt { .. }) => {}
             found => found?,
         }
     }
-    // a listed path may be a folder with files of kept versions
+    // a path that an old version lists may be a folder with files of a retained version
     paths.retain(|path| !listed.contains(path) && below(&listed, path).next().is_none());
     for name in names(store, folder, "data")? {
         // writers may be working in later folders (M-8.5)
@@ -148,8 +148,8 @@ pub(super) fn remove(store: &dyn Store, folder: &Path, found: &RemovalPlan) -> R
     found.paths.iter().try_for_each(|path| remove(path))
 }
 
-/// Calls `show` with the inline groups of a version, and with the groups of each page that was not
-/// seen before.
+/// Calls `show` with the inline groups of a version, and with the groups of each page that is not
+/// in `seen` yet.
 fn visit(
     store: &dyn Store,
     folder: &Path,
@@ -170,13 +170,13 @@ fn visit(
     Ok(())
 }
 
-/// Returns the paths of the files of groups.
+/// Returns the paths of all files in these groups.
 fn paths_of(groups: &[Group]) -> impl Iterator<Item = String> {
     groups.iter().flat_map(|group| &group.files).map(|file| file.path.to_string())
 }
 
-/// Adds everything in a folder of `data/` that no version lists: the whole folder, or some of its
-/// files.
+/// Adds everything in a folder of `data/` that no retained version lists: the whole folder, or some
+/// of its files.
 fn unlisted(
     store: &dyn Store,
     folder: &Path,
@@ -203,14 +203,15 @@ fn below<'a>(paths: &'a BTreeSet<String>, folder: &str) -> impl Iterator<Item = 
     from.take_while(move |path| path.starts_with(&prefix))
 }
 
-/// Returns the version whose writer made this folder of `data/`: `0000000007` or `0000000007-2`.
+/// Returns the version whose writer created this folder of `data/`, such as `0000000007` or
+/// `0000000007-2`.
 fn folder_version(name: &str) -> Option<u64> {
     let (version, attempt) = name.split_once('-').unwrap_or((name, "2"));
     let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     (version.len() == 10 && is_number(version) && is_number(attempt)).then(|| version.parse().ok())?
 }
 
-/// Returns the names in a folder; none if it does not exist.
+/// Returns the names in a folder, or none if it does not exist.
 fn names(store: &dyn Store, folder: &Path, path: &str) -> Result<Vec<String>> {
     match store.names(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

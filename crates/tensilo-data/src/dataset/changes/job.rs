@@ -1,9 +1,10 @@
 //! A version whose data files are written by many processes, on any number of machines.
 //!
-//! All processes know the number of the job. It determines the folder of the job and the name of
-//! each file, so no process has to ask another. A task that runs twice finds its file, or loses to
-//! a faster process that wrote the same bytes. Publishing first checks whether the version already
-//! lists the files. So any process can repeat any step.
+//! All processes are given the version and the number of the job. These determine the folder of the
+//! job, in which each file is named by its number. So processes need not communicate. A task that
+//! runs twice finds its file already written, or loses to a faster process that wrote the same
+//! bytes. Publishing first checks whether the version already lists the files. So any process can
+//! repeat any step.
 
 use super::Changes;
 use crate::dataset::handle::Dataset;
@@ -25,9 +26,9 @@ use tensilo::facts::{ContentId, FileId};
 /// A job that writes one version of a dataset. Many processes, on any number of machines, write its
 /// data files.
 ///
-/// No reader sees it before [`WriteJob::publish`]. A process that dies leaves at most unlisted
-/// files in the folder of the job. [`Garbage`](crate::Garbage) finds them once the version, or a
-/// later one, exists.
+/// No reader sees the version before [`WriteJob::publish`]. A process that dies leaves at most
+/// unlisted files in the folder of the job. [`Garbage`](crate::Garbage) finds them once the
+/// version, or a later one, exists.
 ///
 /// Every step can be repeated, even by several processes at the same time: a file that exists is
 /// not written again, and a version that lists the files is not published again.
@@ -70,7 +71,7 @@ pub struct WriteJob {
     data: String,
 }
 
-/// A data file that a process of a [`WriteJob`] has written: its entry for the manifest.
+/// A data file that a process of a [`WriteJob`] has written, as an entry for the manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFile {
     /// The number of the file in the job. Samples of files with lower numbers come first.
@@ -88,12 +89,12 @@ pub struct JobFile {
 }
 
 impl WriteJob {
-    /// Returns the job of a version with this number; see
+    /// Returns the job with this number that writes `version`; see
     /// [`DatasetOptions::job`](crate::DatasetOptions::job).
     pub(in crate::dataset) fn new(folder: &Path, version: u64, number: u64, options: ReadOptions) -> Result<Self> {
         if number <= u64::from(u32::MAX) || version == 0 {
             let message = format!(
-                "job {number} of version {version}: expected a job of at least 2^32, and a version of at least 1"
+                "job {number} of version {version}: expected a job number of at least 2^32, and a version of at least 1"
             );
             return Err(DataError::BadArgument(message));
         }
@@ -104,13 +105,13 @@ impl WriteJob {
     }
 
     /// Writes the file with this number, unless it exists, and returns its entry for the manifest.
-    /// The file appears only when it is complete, and is then durable.
+    /// The file appears only when it is complete, and is durable when this returns.
     ///
-    /// Files with the same number have the same bytes, whichever process writes them. If `write`
-    /// fails because another process was faster, the result is the file of that process. If `id` is
-    /// given, an existing file with a different id is refused.
+    /// All processes that write a file with the same number must write the same bytes. If `write`
+    /// fails because another process was faster, the result is the file of that process. Fails if
+    /// `id` is given and the existing file has a different id.
     ///
-    /// Cost: `write`, and opening the file.
+    /// Cost: calls `write`, and opens the file.
     pub fn write(
         &self,
         number: u32,
@@ -135,9 +136,10 @@ impl WriteJob {
         Ok(facts.schema)
     }
 
-    /// Publishes the version and returns it. These files, in the order of their numbers, follow the
-    /// files of the previous version. `change` describes what changed, and `edit` may make further
-    /// changes. If the version already lists the files, returns it unchanged.
+    /// Publishes the version and returns it. In the new version, these files follow the files of
+    /// the previous version, in the order of their numbers. `change` describes what changed, and
+    /// `edit` can make further changes. If the version already lists the files, returns it
+    /// unchanged.
     ///
     /// If the version exists with other files, fails with [`DataError::Conflict`].
     ///
@@ -258,7 +260,7 @@ impl WriteJob {
 
     fn gone(&self, number: u32) -> DataError {
         let name = self.shown(&self.name(number));
-        DataError::BadArgument(format!("{name}: the file of the job does not exist; run its task again"))
+        DataError::BadArgument(format!("{name}: this file of the job does not exist; run its task again"))
     }
 
     fn failed(&self, path: &str, operation: &'static str, error: io::Error) -> DataError {

@@ -1,14 +1,15 @@
 //! Changes to a dataset, collected and then published as its next version (chapter 9 of
 //! `MANIFEST.md`).
 //!
-//! [`Changes`] is a version that no reader can see yet: samples are appended, and columns added,
-//! renamed and dropped. [`publish`](publish()) makes it visible in one step. Data files are written
-//! before that, to a folder that no other writer uses, and are removed if nothing is published. A
-//! writer that is killed thus leaves only unlisted files.
+//! [`Changes`] holds a version that no reader can see yet. Callers append samples to it, and add,
+//! rename and drop columns; [`publish`](publish()) then makes it visible in one step. Data files
+//! are written before that, to a folder that no other writer uses, and are removed if nothing is
+//! published. If a writer is killed, it therefore leaves only unlisted files.
 //!
-//! Most changes touch no data. Columns have ids, and a layout maps the column names of a file to
-//! ids, so renaming or dropping a column changes no file, and groups with the same columns share a
-//! layout. Groups that are in pages stay there unless the change concerns them.
+//! Most changes do not touch any data. Each column has an id, and a layout maps the column names of
+//! a file to these ids. So renaming or dropping a column changes no file, and groups with the same
+//! columns share a layout. Groups that are stored in pages stay there unless a change concerns
+//! them.
 //!
 //! Submodules rewrite all samples ([`repack`]), publish files that many processes have written
 //! ([`job`]), and remove old versions ([`garbage`]).
@@ -45,18 +46,18 @@ use tensilo::error::display_path;
 use tensilo::import::{AppendOptions, ConvertOptions, Progress, ShardFiles, append_shards, convert_shards};
 use tensilo::{ColumnSchema, Schema};
 
-/// The maximum number of groups in pages that can be changed: a manifest can claim more groups than
-/// fit in memory.
+/// The maximum number of groups in pages that can be changed. Changing them needs all groups in
+/// memory, and a manifest can claim more groups than fit.
 const MAX_CHANGED_GROUPS: u64 = 1 << 22;
 
-/// The metadata key of a column that is a field of a struct.
+/// The metadata key that marks a column as a field of a struct.
 const PATH_KEY: &str = "tensilo.path";
 
 /// Changes to a dataset. [`Changes::publish`] makes them its next version.
 ///
-/// Before that, no reader sees them. If publishing fails, or this value is dropped unpublished,
-/// data files at paths from [`Changes::next_path`] are removed, along with folders that were
-/// created for them and are now empty.
+/// Before that, no reader sees them. If this value is dropped unpublished, or if publishing fails
+/// and the version certainly does not exist, data files at paths from [`Changes::next_path`] are
+/// removed. Folders that were created for them and are now empty are removed with them.
 #[derive(Debug)]
 pub struct Changes {
     folder: PathBuf,
@@ -67,7 +68,8 @@ pub struct Changes {
     base: Option<Dataset>,
     /// The next version.
     version: Version,
-    /// The raw size of the files of a new dataset in bytes. Its window sizes are derived from it.
+    /// The raw size in bytes of the files of a new dataset. The window sizes of the dataset are
+    /// derived from it.
     raw_bytes: u64,
     order: Option<WindowSizes>,
     data: DataFolder,
@@ -99,7 +101,7 @@ impl Dataset {
 }
 
 impl Changes {
-    /// Starts a new dataset; see [`Dataset::create`]. It is read with these options.
+    /// Starts a new dataset that is read with these options; see [`Dataset::create`].
     pub(super) fn create(folder: &Path, options: ReadOptions) -> Result<Self> {
         let (store, options) = location(folder, options)?;
         let made = store.create_root().map_err(|error| DataError::Io {
@@ -109,7 +111,7 @@ impl Changes {
         })?;
         if let Some(version) = versions::list(&*store, folder)?.last() {
             return Err(DataError::BadArgument(format!(
-                "{}: the folder has a dataset, at version {version}; append to it, or choose another folder",
+                "{}: the folder already has a dataset, at version {version}; append to it, or choose another folder",
                 display_path(folder)
             )));
         }
@@ -157,7 +159,8 @@ impl Changes {
     }
 
     /// Sets the time of the version, in seconds since 1970-01-01 00:00 UTC. The default is now.
-    /// With `None`, no time is recorded, so the same files give the same bytes.
+    /// With `None`, no time is recorded, so the same changes always give the same manifest, byte
+    /// for byte.
     pub fn set_time(&mut self, time: Option<u64>) {
         self.version.time = time;
     }
@@ -173,17 +176,17 @@ impl Changes {
         self.version.metadata = metadata;
     }
 
-    /// Returns a path for a new data file, in a folder of this writer. Write a tensilo file there,
-    /// and pass the path to [`Changes::append`] or [`Changes::add_columns`].
+    /// Returns a path for a new data file, in a folder that only this writer uses. Write a tensilo
+    /// file there, and pass the path to [`Changes::append`] or [`Changes::add_columns`].
     ///
-    /// [`Changes::next_file`] also opens the file, and works in object stores.
+    /// [`Changes::next_file`] opens the file, and also works in object stores.
     pub fn next_path(&mut self) -> Result<PathBuf> {
         let name = self.next_name()?;
         Ok(join(&self.folder, &name))
     }
 
-    /// Starts a new data file, in a folder of this writer. Write a tensilo file to it, and pass its
-    /// path to [`Changes::append`] or [`Changes::add_columns`].
+    /// Starts a new data file, in a folder that only this writer uses. Write a tensilo file to it,
+    /// and pass its path to [`Changes::append`] or [`Changes::add_columns`].
     pub fn next_file(&mut self) -> Result<DataFile> {
         let name = self.next_name()?;
         Ok(self.store.data_file(&name)?)
@@ -201,12 +204,12 @@ impl Changes {
     /// Appends the samples of a tensilo file in the folder of the dataset. Samples that are
     /// appended to the file later are not included.
     ///
-    /// The file must be new. A file that only older versions list may be removed with them; see
-    /// [`Garbage`].
+    /// The file must be new, because a file that only older versions list can be removed with them;
+    /// see [`Garbage`].
     ///
-    /// Its columns match the columns of the dataset by name, with the same dtypes, shapes and
-    /// casts. It may lack nullable columns, whose samples are then null. The first file of a new
-    /// dataset defines the columns and the metadata.
+    /// Its columns are matched with the columns of the dataset by name, and must have the same
+    /// dtypes, shapes and casts. It can lack nullable columns; their samples are then null. The
+    /// first file of a new dataset defines the columns and the metadata.
     pub fn append(&mut self, file: impl AsRef<Path>) -> Result<()> {
         let path = file.as_ref();
         let facts = self.facts(path)?;
@@ -234,7 +237,8 @@ impl Changes {
         Ok(())
     }
 
-    /// Sets the columns of a new dataset, and adds metadata, before its first file does so.
+    /// Sets the columns of a new dataset and adds metadata, instead of taking both from its first
+    /// file.
     pub fn declare(&mut self, schema: &Schema) -> Result<()> {
         if !self.version.columns.is_empty() {
             return Err(DataError::BadArgument("the dataset already has columns".to_owned()));
@@ -244,21 +248,24 @@ impl Changes {
         Ok(())
     }
 
-    /// Makes a column nullable, given by its index.
+    /// Makes the column with this index nullable.
     pub fn make_nullable(&mut self, column: usize) {
         self.version.columns.get_mut(column).into_iter().for_each(|column| column.schema.nullable = true);
     }
 
-    /// Appends samples that are stored in several tensilo files in the folder of the dataset. Each
-    /// file comes with its columns: their names in the file, and their indices in
-    /// [`Changes::schema`]. Columns that no file has are null.
+    /// Appends a group of samples that is stored in several tensilo files in the folder of the
+    /// dataset. Each file is given with its columns: for each one, the name in the file and the
+    /// index in [`Changes::schema`]. The samples of columns that no file has are null.
     pub fn append_group(&mut self, files: &[(PathBuf, Vec<(String, usize)>)]) -> Result<()> {
         let mut group = Group { samples: 0, files: Vec::new() };
         for (path, columns) in files {
             let facts = self.facts(path)?;
             let refused = |what: String| DataError::BadArgument(format!("{}: {what}", display_path(path)));
             if !group.files.is_empty() && facts.samples != group.samples {
-                return Err(refused(format!("{} samples in a group of {} samples", facts.samples, group.samples)));
+                return Err(refused(format!(
+                    "the file has {} samples, but its group has {}",
+                    facts.samples, group.samples
+                )));
             }
             let mut layout = Layout::new();
             for (name, number) in columns {
@@ -279,8 +286,8 @@ impl Changes {
     }
 
     /// Adds columns to the existing samples, from tensilo files in the folder of the dataset: the
-    /// first file has the samples of the first group, and so on. All files have the same columns,
-    /// with new names.
+    /// first file has the samples of the first group, and so on. All files must have the same
+    /// columns, and the names of these columns must be new.
     ///
     /// Cost: reads all pages of the manifest, and opens the files.
     pub fn add_columns<P: AsRef<Path>>(&mut self, files: impl IntoIterator<Item = P>) -> Result<()> {
@@ -290,7 +297,7 @@ impl Changes {
             return Err(bad("the dataset has no samples; append a first file with all columns instead".to_owned()));
         };
         columns.iter().try_for_each(|column| self.check_new(&column.name))?;
-        // from here on, nothing fails
+        // nothing fails from here on
         let ids = columns.into_iter().map(|column| {
             let name = column.name.clone();
             (name, add_column(&mut self.version, column))
@@ -317,15 +324,15 @@ impl Changes {
             let expected = groups.get(found.len()).copied().unwrap_or(0);
             if facts.samples != expected {
                 let (path, group, samples) = (display_path(path), found.len(), facts.samples);
-                return Err(bad(format!("{path}: {samples} samples for group {group}, which has {expected}")));
+                return Err(bad(format!("{path}: the file has {samples} samples, but group {group} has {expected}")));
             }
             if found.first().is_some_and(|first| first.schema.columns != facts.schema.columns) {
-                return Err(bad(format!("{}: the columns differ from the first file", display_path(path))));
+                return Err(bad(format!("{}: the columns are not the same as in the first file", display_path(path))));
             }
             found.push(facts);
         }
         if found.len() != groups.len() {
-            return Err(bad(format!("{} files for {} groups of samples", found.len(), groups.len())));
+            return Err(bad(format!("{} files for {} groups: expected one for each group", found.len(), groups.len())));
         }
         Ok(found)
     }
@@ -334,9 +341,7 @@ impl Changes {
     pub fn add_nullable_column(&mut self, column: ColumnSchema) -> Result<()> {
         if !column.nullable {
             let name = &column.name;
-            return Err(bad(format!(
-                "column {name:?}: a new column without files is null, but this one is not nullable"
-            )));
+            return Err(bad(format!("column {name:?} is not nullable, but a new column without files has only nulls")));
         }
         self.check_new(&column.name)?;
         add_column(&mut self.version, column);
@@ -350,7 +355,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Renames a column. Files keep their own name for it.
+    /// Renames a column. The files do not change: they keep the names that they have for it.
     pub fn rename_column(&mut self, name: &str, new_name: &str) -> Result<()> {
         let index = self.index_of(name)?;
         self.check_new(new_name)?;
@@ -365,7 +370,7 @@ impl Changes {
         let (index, _) = self.schema().find_column(name)?;
         let is_field = |column: &DatasetColumn| column.schema.metadata.contains_key(PATH_KEY);
         if self.version.columns.get(index).is_some_and(is_field) {
-            return Err(bad(format!("column {name:?} is a field of a struct, which cannot be changed")));
+            return Err(bad(format!("column {name:?} is a field of a struct: it cannot be renamed or dropped")));
         }
         Ok(index)
     }
@@ -380,8 +385,8 @@ impl Changes {
     /// Publishes the version, and returns the dataset at this version. `change` describes what
     /// changed.
     ///
-    /// Everything is durable when this returns. If another writer has published a version since the
-    /// one that was changed, fails with [`DataError::Conflict`].
+    /// Everything is durable when this returns. If another writer has published a version in the
+    /// meantime, fails with [`DataError::Conflict`].
     pub fn publish(mut self, change: impl Into<String>) -> Result<Dataset> {
         self.version.change = change.into();
         if self.base.is_none() {
@@ -410,7 +415,7 @@ impl Changes {
         FileFacts::of_samples(&self.opener_of_new_files(), path, &name)
     }
 
-    /// Adds a file to the version, with this layout.
+    /// Records that a file was added, and returns its entry with this layout.
     fn listed(&mut self, facts: FileFacts, layout: usize) -> FileEntry {
         self.added.push(facts.listed.path.clone());
         FileEntry { layout, ..facts.listed }
@@ -434,7 +439,8 @@ impl Changes {
         let paged = self.version.pages.iter().map(|page| page.groups).fold(0, u64::saturating_add);
         if paged > MAX_CHANGED_GROUPS {
             let message = format!(
-                "the dataset has {paged} groups, but at most {MAX_CHANGED_GROUPS} can be changed; repack it into larger files first"
+                "the dataset has {paged} groups, but at most {MAX_CHANGED_GROUPS} can be changed; first repack it into \
+                 larger files"
             );
             return Err(DataError::BadArgument(message));
         }
@@ -447,7 +453,7 @@ impl Changes {
         Ok(&mut self.version.groups)
     }
 
-    /// Replaces all groups with files that have the same samples.
+    /// Replaces all groups with one group per file. The files have the same samples as before.
     fn replace_groups(&mut self, files: Vec<(FileFacts, Layout)>) {
         self.version.pages.clear();
         self.version.layouts.clear();
@@ -461,7 +467,7 @@ impl Changes {
         }
     }
 
-    /// Returns the layout of a file that has these columns, given by index, under their names in
+    /// Returns the layout of a file that has the columns with these indices, under their names in
     /// the dataset.
     fn layout_of(&self, columns: &[usize]) -> Layout {
         let columns = columns.iter().filter_map(|&number| self.version.columns.get(number));
@@ -497,13 +503,14 @@ impl Drop for Changes {
 
 #[cfg(feature = "import")]
 impl Changes {
-    /// Converts files and appends their samples, in data files of at most `shard_bytes` raw bytes,
-    /// but at least one sample. Inputs and their order are as in [`tensilo::import::convert`].
+    /// Converts files and appends their samples. Each data file has at most `shard_bytes` raw
+    /// bytes, but at least one sample. The inputs and their order are the same as for
+    /// [`tensilo::import::convert`].
     ///
     /// Raw bytes are counted after casts and before encoding. The same inputs and options give the
-    /// same files, for any number of threads. After an error, samples appended before this call
-    /// remain, and some samples of this call may have been appended: drop the changes, or start new
-    /// ones and convert again.
+    /// same files, for any number of threads. After an error, samples that were appended before
+    /// this call remain, and some samples of this call may have been appended. Drop the changes; to
+    /// try again, start new ones.
     pub fn import(
         &mut self,
         inputs: &[PathBuf],
@@ -514,10 +521,11 @@ impl Changes {
         convert_shards(inputs, &mut Shards(self), shard_bytes, options, progress)
     }
 
-    /// Converts files to the columns of the dataset, and appends their samples: like
-    /// [`tensilo::import::append`] for a file, with the casts that the columns record.
+    /// Converts files to the columns of the dataset, with the casts that these columns record, and
+    /// appends their samples. [`tensilo::import::append`] does the same for a single file.
     ///
-    /// The data files, and the effect of an error, are as in [`Changes::import`].
+    /// The sizes of the data files and the effect of an error are the same as for
+    /// [`Changes::import`].
     pub fn import_rows(
         &mut self,
         inputs: &[PathBuf],
@@ -557,14 +565,15 @@ fn name_in(folder: &Path, file: &Path) -> Result<String> {
     let inside = match file.strip_prefix(folder) {
         Ok(inside) => inside.to_path_buf(),
         Err(_) => {
-            let whole =
-                |path: &Path| std::fs::canonicalize(path).map_err(|error| refused(&format!("{error}, or not in")));
+            let whole = |path: &Path| {
+                std::fs::canonicalize(path).map_err(|error| refused(&format!("{error}; expected a file in")))
+            };
             let (file, folder) = (whole(file)?, whole(folder)?);
             file.strip_prefix(&folder).map_err(|_| refused("the file is not in"))?.to_path_buf()
         }
     };
     let names: Option<Vec<&str>> = inside.components().map(|component| component.as_os_str().to_str()).collect();
-    let name = names.ok_or_else(|| refused("the name is not UTF-8, in"))?.join("/");
+    let name = names.ok_or_else(|| refused("expected a UTF-8 name in"))?.join("/");
     check_path(&name).map_err(|violation| DataError::BadArgument(violation.message))?;
     Ok(name)
 }
@@ -590,7 +599,7 @@ fn layout_of_appended(schema: &Schema, columns: &[DatasetColumn]) -> std::result
     for column in &schema.columns {
         let expected = columns.iter().find(|expected| expected.schema.name == column.name).ok_or_else(|| {
             let name = &column.name;
-            format!("the dataset has no column {name:?}; add it first, so that the existing samples have it, too")
+            format!("the dataset has no column {name:?}; first add it to the existing samples")
         })?;
         check_column(column, &expected.schema).map_err(|violation| violation.message)?;
         layout.insert(column.name.clone(), expected.id);
@@ -600,7 +609,7 @@ fn layout_of_appended(schema: &Schema, columns: &[DatasetColumn]) -> std::result
     match missing {
         None => Ok(layout),
         Some(expected) => {
-            Err(format!("there is no column {:?}, which is not nullable in the dataset", expected.schema.name))
+            Err(format!("there is no column {:?}, which is required because it is not nullable", expected.schema.name))
         }
     }
 }

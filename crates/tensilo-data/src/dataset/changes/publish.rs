@@ -4,13 +4,13 @@
 //! pages, and finally the text of the version, under a name that must not exist yet. Of two writers
 //! that start from the same version, exactly one gets the name; the other fails with a conflict.
 //!
-//! Each step is durable before the next one. So after a power loss, a version exists with
-//! everything it lists, or it does not exist.
+//! Each step is durable before the next one begins. So after a power loss, a version either exists
+//! with everything that it lists, or does not exist.
 //!
-//! The hard case is a lost answer: the last step may have succeeded although it reports an error,
-//! or the name may have been free only because the winning version has been removed. The writer
-//! then reads the versions to find out. If it cannot, it removes nothing
-//! ([`PublishError::Unknown`]).
+//! The hard case is an uncertain outcome. The last step may have succeeded although it reports an
+//! error. Or the name may have been free only because another writer won, and its version has since
+//! been removed. In both cases, the writer reads the existing versions to find out. If it cannot,
+//! it removes nothing ([`PublishError::Unknown`]).
 
 use crate::dataset::store::Store;
 use crate::dataset::versions;
@@ -32,7 +32,7 @@ pub(super) enum PublishError {
     /// The version is not published. This is [`DataError::Conflict`] if another writer has
     /// published a version with its number.
     NotPublished(DataError),
-    /// The version may be published: nothing that it lists may be removed.
+    /// The version may have been published, so nothing that it lists may be removed.
     Unknown(DataError),
 }
 
@@ -75,7 +75,7 @@ pub(super) fn publish(
     Ok(digest)
 }
 
-/// The writer of a version, after it has tried to create the name.
+/// A writer that has tried to create the name of its version.
 struct Writer<'a> {
     store: &'a dyn Store,
     folder: &'a Path,
@@ -97,7 +97,7 @@ impl Writer<'_> {
         match versions::read(self.store, self.folder, next) {
             Ok((version, _)) if version.parent == Some((self.number, self.digest)) => Ok(()),
             Ok(_) => self.remove(lost),
-            // the versions in between have been removed since
+            // the versions in between have since been removed
             Err(DataError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
                 Err(PublishError::Unknown(lost))
             }
@@ -114,7 +114,7 @@ impl Writer<'_> {
                 removed.map_err(|error| PublishError::Unknown(self.failed("removing the version", error)))?;
                 Err(lost.into())
             }
-            // other writers may have built on it, and removed it since
+            // other writers may have built on it, and since removed it
             _ => Err(PublishError::Unknown(lost)),
         }
     }
@@ -148,8 +148,8 @@ fn newest(store: &dyn Store, folder: &Path) -> Option<u64> {
     versions::list(store, folder).ok()?.last().copied()
 }
 
-/// Returns the first page of groups, and how many groups it has: fewer than usual if their entries
-/// are long.
+/// Returns the number of groups of the first page, its bytes and its entry. If the entries of
+/// groups are long, the page has fewer of them.
 fn page_of(groups: &[Group]) -> (usize, Vec<u8>, PageEntry) {
     let mut count = PAGE_GROUPS.min(groups.len());
     loop {
@@ -161,8 +161,8 @@ fn page_of(groups: &[Group]) -> (usize, Vec<u8>, PageEntry) {
     }
 }
 
-/// Publishes a page. An existing page has the same bytes unless it is damaged, because its name is
-/// the digest of its bytes.
+/// Publishes a page. A page is named by the digest of its bytes, so an existing page has the same
+/// bytes unless it is damaged.
 fn publish_page(store: &dyn Store, folder: &Path, entry: &PageEntry, bytes: &[u8]) -> Result<(), DataError> {
     let path = entry.path();
     let failed =
@@ -208,7 +208,7 @@ impl DataFolder {
         Ok((path, is_data_new))
     }
 
-    /// Keeps the folder: a version lists its files.
+    /// Keeps the folder, because a version lists its files or may list them.
     pub(super) fn keep(&mut self) {
         self.made = None;
     }

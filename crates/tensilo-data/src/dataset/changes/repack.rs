@@ -1,9 +1,10 @@
-//! Repacking: the same samples in new data files (chapter 9 of `MANIFEST.md`).
+//! Repacking writes the same samples to new data files (chapter 9 of `MANIFEST.md`).
 //!
-//! Each group is read in batches that fit in the processor's cache ([`GroupReader`]) and pushed
-//! into the open file ([`Repacker`]). A file ends when it is full, or before a group with different
-//! columns. If it ends within a batch, the batch is read again, cut to size. So the new files
-//! depend only on the samples, not on the files that held them before.
+//! The samples of each group are read in batches that fit in the processor's cache
+//! ([`GroupReader`]), and each batch is written to the open file ([`Repacker`]). A file ends when
+//! it is full, or before a group with different columns. If a file is full in the middle of a
+//! batch, the samples that still fit are read again and written. So the new files depend only on
+//! the samples, not on the files that held them before.
 
 use super::Changes;
 use crate::dataset::listed_file::{self, FileFacts, Listing};
@@ -15,31 +16,33 @@ use std::path::{Path, PathBuf};
 use tensilo::facts::CastFacts;
 use tensilo::{Column, ColumnBatch, ColumnBuffer, ColumnSchema, Cursor, Error, Schema, Writer, WriterOptions};
 
-/// The approximate maximum size of a batch: it stays in the processor's cache.
+/// The approximate maximum size of a batch in bytes. A batch of this size fits in the processor's
+/// cache.
 const BATCH_BYTES: u64 = 2 << 20;
 
 impl Changes {
-    /// Writes all samples into new data files of at most `shard_bytes` raw bytes, but at least one
-    /// sample. Samples keep their index, so a training job continues with the same batches.
+    /// Writes all samples to new data files. Each file has at most `shard_bytes` raw bytes, but at
+    /// least one sample. Samples keep their indices, so a training job continues with the same
+    /// batches.
     ///
     /// Raw bytes are counted before encoding. The files have the current columns of the dataset,
-    /// under its names; dropped columns are not copied. A file also ends before a sample that has
-    /// values in different columns, so no nulls are written where a column was added without
+    /// under their current names; dropped columns are not copied. A file also ends where the set of
+    /// columns with values changes, so no nulls are written for a column that was added without
     /// values.
     ///
     /// No value is rounded again. The cast facts of a new file combine the facts of all files that
     /// its samples come from: the largest errors, and the sums of the counts. They are upper bounds
     /// for its own samples.
     ///
-    /// The same dataset and options give the same files, for any number of threads. The ids of the
-    /// files are derived from the dataset id, the version and their number; the origin in `options`
-    /// is ignored. `progress` gets the number of samples done.
+    /// The same dataset and options give the same files, whatever the number of threads. The id of
+    /// a file is derived from the dataset id, the version and the number of the file; the origin in
+    /// `options` is ignored. `progress` is called with the number of samples written so far.
     ///
     /// Fails if some samples have no values in any remaining column. After an error, drop the
     /// changes: this removes the files that were written.
     ///
-    /// Cost: reads and writes all samples once. Needs a few MiB of memory per column, or the size
-    /// of its largest chunk.
+    /// Cost: reads and writes all samples once. Needs a few MiB of memory for each column, or the
+    /// size of its largest chunk if that is larger.
     pub fn repack(
         &mut self,
         shard_bytes: u64,
@@ -59,8 +62,8 @@ impl Changes {
         Ok(())
     }
 
-    /// Opens the files of a group, whose first sample is sample `first` of the dataset. Batches
-    /// have about `batch_bytes` bytes, or fewer.
+    /// Opens the files of a group, whose first sample is sample `first` of the dataset. A batch has
+    /// at most about `batch_bytes` bytes.
     fn samples_of(&self, group: &Group, first: u64, batch_bytes: u64) -> Result<GroupReader> {
         let mut found = Vec::new();
         for file in &group.files {
@@ -76,7 +79,8 @@ impl Changes {
         }
         if found.is_empty() {
             let end = first.saturating_add(group.samples);
-            let message = format!("samples {first}..{end}: no column with values is left; add or keep one");
+            let message =
+                format!("samples {first}..{end} have no values in any remaining column; add or keep one with values");
             return Err(DataError::BadArgument(message));
         }
         found.sort_unstable_by_key(|(number, ..)| *number);
@@ -97,11 +101,11 @@ struct Repacker<'a> {
     changes: &'a mut Changes,
     shard_bytes: u64,
     options: &'a WriterOptions,
-    /// The file that is being written. It has at least one sample, or gets one next.
+    /// The file that is being written. It has at least one sample, or gets its first one next.
     open: Option<ShardWriter>,
     /// The complete files.
     done: Vec<(FileFacts, Layout)>,
-    /// The number of samples done.
+    /// The number of samples written so far.
     copied: u64,
 }
 
@@ -118,7 +122,7 @@ struct ShardWriter {
 
 impl Repacker<'_> {
     fn copy(&mut self, group: &Group, progress: &mut dyn FnMut(u64) -> ControlFlow<()>) -> Result<()> {
-        // a batch is not larger than a file, because it is read again where a file ends
+        // a batch is limited to the size of a file, because it is read again where a file ends
         let mut source = self.changes.samples_of(group, self.copied, self.shard_bytes)?;
         self.begin_group(&source)?;
         while source.read_next()? > 0 {
@@ -191,7 +195,7 @@ fn check_cancelled(flow: ControlFlow<()>) -> Result<()> {
     }
 }
 
-/// The columns of a group that the dataset has, and the current batch.
+/// Reads the columns of a group that the dataset still has, batch by batch.
 struct GroupReader {
     samples: u64,
     /// The approximate size of a batch.
@@ -200,7 +204,7 @@ struct GroupReader {
     columns: Vec<GroupColumn>,
     numbers: Vec<usize>,
     casts: Vec<Option<CastFacts>>,
-    /// The range of samples of the batch, counted from the start of the group.
+    /// The range of the samples in the batch, counted from the start of the group.
     start: u64,
     end: u64,
 }
@@ -223,7 +227,7 @@ impl GroupReader {
         &self.casts
     }
 
-    /// Reads the next batch, and returns its number of samples; 0 after the last.
+    /// Reads the next batch, and returns its number of samples, or 0 after the last batch.
     fn read_next(&mut self) -> Result<u64> {
         self.start = self.end;
         if self.start < self.samples {
@@ -233,7 +237,8 @@ impl GroupReader {
         Ok(self.batch_samples())
     }
 
-    /// Cuts the batch to its first samples, by reading it again: a file ends there.
+    /// Cuts the batch to its first `count` samples, because a file ends there. Reads these samples
+    /// again.
     fn truncate(&mut self, count: usize) -> Result<()> {
         let end = u64::try_from(count).map_or(self.end, |count| self.start.saturating_add(count).min(self.end));
         if end < self.end {
@@ -284,8 +289,8 @@ impl GroupReader {
         })
     }
 
-    /// Returns the end of a batch: as many samples of fixed shape, and as many chunks of other
-    /// columns, as fit; at least one.
+    /// Returns the end of the batch that begins at `start`. It has as many samples of fixed
+    /// columns, and as many chunks of other columns, as fit, but at least one sample.
     fn batch_end(&self) -> Result<u64> {
         let (fixed, varying): (Vec<_>, Vec<_>) =
             self.columns.iter().partition(|column| fixed_bytes(column.column.schema()).is_some());
@@ -293,7 +298,7 @@ impl GroupReader {
         let sample_bytes = sample_bytes.fold(0, u64::saturating_add);
         let mut end = self.samples.min(self.start.saturating_add((self.batch_bytes / sample_bytes.max(1)).max(1)));
         let column_bytes = self.batch_bytes / u64::try_from(varying.len().max(1)).unwrap_or(u64::MAX);
-        let column_bytes = column_bytes.max(1); // at least one chunk of each
+        let column_bytes = column_bytes.max(1); // at least one chunk of each column
         for GroupColumn { path, column, .. } in varying {
             let (mut next, mut bytes) = (self.start, 0_u64);
             while next < end && bytes < column_bytes {

@@ -1,8 +1,8 @@
 //! A dataset in a folder of a file system.
 //!
-//! A file appears by linking a temporary file to a name that does not exist yet, which the file
-//! system does in one step. A name is durable only when its folder is synced, so each operation
-//! syncs the folders that it changes.
+//! A file is published by linking a temporary file to a name that does not exist yet, which the
+//! file system does in one step. A name is durable only after its folder was synced, so each
+//! operation except removal syncs the folders that it changes.
 
 use super::{DataFile, Store};
 use crate::manifest::join;
@@ -140,14 +140,14 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.publish()
 }
 
-/// Fails if a folder between the dataset and the path is a link, because other datasets may use the
-/// files behind it.
+/// Fails if a folder between the dataset and the path is a symbolic link, because other datasets
+/// may use the files behind it.
 fn refuse_links(folder: &Path, path: &str) -> io::Result<()> {
     let path = join(folder, path);
     let between = path.ancestors().skip(1).take_while(|found| *found != folder && found.starts_with(folder));
     for found in between {
         if fs::symlink_metadata(found).is_ok_and(|metadata| metadata.file_type().is_symlink()) {
-            return Err(io::Error::other(format!("{} is a link; nothing behind it is removed", found.display())));
+            return Err(io::Error::other(format!("{} is a symbolic link; files behind it are kept", found.display())));
         }
     }
     Ok(())

@@ -1,8 +1,9 @@
-//! Where a path leads, and how files are read there.
+//! What a path refers to, and how the files there are read.
 //!
-//! A path names a folder, a file, or something in an object store, such as `s3://bucket/train`.
-//! [`ReadOptions`] are what the caller chose, and [`location`] fits them to the store: objects are
-//! read with requests, whichever I/O method would suit files.
+//! A path refers to a folder, a file, or a prefix or object in an object store, such as
+//! `s3://bucket/train`. [`ReadOptions`] holds the choices of the caller, and [`location`] adapts
+//! them to the store: objects are read with requests, and not with one of the I/O methods for
+//! files.
 
 #[cfg(not(feature = "object"))]
 use super::Remote;
@@ -22,7 +23,7 @@ use tensilo::source::Source;
 /// again costs a round trip.
 const DEFAULT_OPEN_OBJECTS: usize = 4096;
 
-/// The options for requests to stores.
+/// The options for requests to object stores.
 #[cfg(feature = "object")]
 pub(in crate::dataset) type RemoteOptions = tensilo_object::ObjectOptions;
 #[cfg(not(feature = "object"))]
@@ -41,14 +42,14 @@ pub(in crate::dataset) struct ReadOptions {
 }
 
 impl ReadOptions {
-    /// Returns the options for files in a store.
+    /// Adapts the options to files in an object store.
     pub(in crate::dataset) fn for_remote(self, path: &Path, store_io: IoChoice) -> Result<Self> {
         let io = match self.io {
             None => store_io,
             Some(choice) if choice.kind == Io::Custom => choice,
             Some(choice) => {
                 let (path, io) = (tensilo::error::display_path(path), choice.kind.name());
-                let message = format!("{path}: {io} reads files, not objects of a store; omit this option");
+                let message = format!("{path}: {io} reads files, not objects in a store; omit this option");
                 return Err(DataError::BadArgument(message));
             }
         };
@@ -67,7 +68,8 @@ impl ReadOptions {
     }
 }
 
-/// Returns the store that a path names. This build supports none, so it refuses addresses.
+/// Returns the store that a path names. This build supports no object stores, so an address is an
+/// error.
 #[cfg(not(feature = "object"))]
 pub(in crate::dataset) fn remote(path: &Path, _: &RemoteOptions) -> Result<Option<Remote>> {
     let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
@@ -93,13 +95,13 @@ pub(in crate::dataset) fn source_at(path: &Path, _: &RemoteOptions) -> Result<Ar
     Ok(Arc::new(tensilo::source::PositionedFile::open(path)?))
 }
 
-/// Returns the address, if the path is one. This build supports none.
+/// Returns `None`, because this build supports no addresses of objects.
 #[cfg(all(not(feature = "object"), feature = "arrow"))]
 pub(in crate::dataset) fn address_of(_: &Path) -> Option<String> {
     None
 }
 
-/// Returns the store of a dataset, and the options for reading it there.
+/// Returns the store of a dataset, and the options for reading the dataset from it.
 pub(in crate::dataset) fn location(folder: &Path, options: ReadOptions) -> Result<(Arc<dyn Store>, ReadOptions)> {
     Ok(match remote(folder, &options.remote)? {
         Some(remote) => (remote.store, options.for_remote(folder, remote.io)?),

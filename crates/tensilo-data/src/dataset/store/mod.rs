@@ -1,9 +1,9 @@
 //! Where a dataset is stored: a folder of a file system, or a prefix of an object store.
 //!
-//! Publishing a version needs only a few operations of its store, but with strong guarantees
+//! To publish a version, only a few operations of the store are needed, but with strong guarantees
 //! ([`Store`]): a file appears under its name only if the name is free, and is then complete and
-//! durable. [`folder`] and `objects` implement them, and tests use a store that loses power at any
-//! step. [`location`] finds the store for a path.
+//! durable. [`folder`] and `objects` implement these operations, and tests use a store that
+//! simulates a power loss at every step. [`location`] finds the store for a path.
 //!
 //! Samples are not read through a store: data files are opened by their paths ([`crate::io`]).
 
@@ -29,30 +29,31 @@ pub(super) trait Store: Debug + Send + Sync {
     fn names(&self, folder: &str) -> io::Result<Vec<String>>;
 
     /// Creates the folder of the dataset and its missing parents. Returns the folders that were
-    /// created, innermost first. The default creates none, for stores without folders.
+    /// created, innermost first. The default implementation creates none; it is for stores without
+    /// folders.
     fn create_root(&self) -> io::Result<Vec<PathBuf>> {
         Ok(Vec::new())
     }
 
-    /// Creates a folder in an existing one. Returns whether it did not exist before. The folder is
-    /// durable when this returns, even if another process created it.
+    /// Creates a folder in an existing folder, unless it exists. Returns whether it was created.
+    /// The folder is durable when this returns, even if another process created it.
     fn create_folder(&self, path: &str) -> io::Result<bool>;
 
     /// Writes a file that appears under its name when it is complete, and is durable when this
-    /// returns. If the name is taken, fails with [`io::ErrorKind::AlreadyExists`], and the existing
-    /// name is durable, too.
+    /// returns. If the name is taken, makes the existing name durable, and fails with
+    /// [`io::ErrorKind::AlreadyExists`].
     fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()>;
 
     /// Starts a data file, which appears under its name when it is published. Fails if the name is
-    /// taken. The default fails, for stores that keep only manifests.
+    /// taken. The default implementation fails; it is for stores that have only manifests.
     fn data_file(&self, _path: &str) -> tensilo::Result<DataFile> {
         Err(tensilo::Error::io("creating a data file", io::ErrorKind::Unsupported.into()))
     }
 
-    /// Makes a file that another program wrote durable: its bytes, its name, and its folders.
+    /// Makes the bytes, the name and the folders of an existing file durable.
     fn make_durable(&self, path: &str) -> io::Result<()>;
 
-    /// Removes a file, or a folder with its contents. Does nothing if it does not exist. The
+    /// Removes a file, or a folder with its contents. Does nothing if the path does not exist. The
     /// removal is not durable yet.
     fn remove(&self, path: &str) -> io::Result<()>;
 
@@ -63,7 +64,8 @@ pub(super) trait Store: Debug + Send + Sync {
     /// the folder does not exist.
     fn left_behind(&self, folder: &str) -> io::Result<Vec<String>>;
 
-    /// Returns the size in bytes of a file, or of all files in a folder; 0 if it does not exist.
+    /// Returns the size in bytes of a file, or of all files in a folder. Returns 0 if the path does
+    /// not exist.
     fn bytes(&self, path: &str) -> io::Result<u64>;
 }
 
@@ -107,14 +109,14 @@ impl DataFile {
         Self::local(path, replace)
     }
 
-    /// Returns a file of the file system.
+    /// Starts a file in the file system.
     fn local(path: &Path, replace: bool) -> tensilo::Result<Self> {
         let file = AtomicFile::create(path, replace)?;
         let temporary = file.temporary_path().map(Path::to_path_buf);
         Ok(Self { path: path.to_path_buf(), temporary, sink: Box::new(file) })
     }
 
-    /// Returns an object of a store.
+    /// Returns the data file of an upload to an object store.
     #[cfg(feature = "object")]
     fn remote(upload: tensilo_object::ObjectUpload) -> Self {
         let path = upload.path().map_or_else(PathBuf::new, Path::to_path_buf);

@@ -1,8 +1,8 @@
 //! A dataset below a prefix of an object store.
 //!
-//! An object appears only if its key is free, and is then complete and durable. So less is needed
-//! than in a folder: nothing is synced, and nothing is left behind. There are no folders; a writer
-//! reserves a prefix by creating an object in it.
+//! An object appears only if its key is free, and is then complete and durable. So this is simpler
+//! than a folder: nothing has to be synced, and no temporary files are left behind. There are no
+//! folders; a writer reserves a prefix by creating an object below it.
 
 use super::{DataFile, Remote, Store};
 use crate::error::{DataError, Result};
@@ -17,7 +17,8 @@ use tensilo_object::{Address, ObjectError, ObjectOptions, ObjectStorage, Pending
 /// The name of the object that reserves a prefix for a writer.
 const TAKEN: &str = ".taken";
 
-/// Returns the store that a path names if it is the address of an object or a prefix.
+/// Returns the store that a path names, or `None` if the path is not an address of an object or a
+/// prefix.
 pub(in crate::dataset) fn remote(path: &Path, options: &ObjectOptions) -> Result<Option<Remote>> {
     if !Address::is_url_path(path) {
         return Ok(None);
@@ -71,8 +72,8 @@ impl Store for Prefix {
         self.at(path, |address| self.storage.read(address, max_bytes))
     }
 
-    /// Fails if the prefix itself has a tensilo file with an unreadable key, because without a
-    /// manifest the file would be left out silently.
+    /// Fails if the key of a tensilo file directly below the prefix cannot be read. Otherwise, a
+    /// dataset without a manifest would silently leave this file out.
     fn names(&self, folder: &str) -> io::Result<Vec<String>> {
         let names = self.at(folder, |address| self.storage.names(address))?;
         let unreadable = self.storage.unreadable_keys(&self.address);
@@ -88,7 +89,7 @@ impl Store for Prefix {
         }
     }
 
-    /// Reserves a prefix in `data/` for the caller. Other prefixes need no creation.
+    /// Reserves a prefix in `data/` for the caller. Other prefixes need not be created.
     fn create_folder(&self, path: &str) -> io::Result<bool> {
         if !path.starts_with("data/") {
             return Ok(false);

@@ -1,9 +1,9 @@
 //! Batches, as their consumers see them.
 //!
 //! A batch owns its memory, column by column, and gives it back to the loader when it is dropped.
-//! Where the values of a column are depends on how they were read ([`Values`]): in the buffer that
-//! they were decoded to, in memory of the loader or of the caller, or on a GPU. In all cases,
-//! consumers see one tensor, or a ragged or nested buffer.
+//! The values of a column can be in different places, depending on how they were read ([`Values`]):
+//! in the buffer that they were decoded to, in memory of the loader or of the caller, or on a GPU.
+//! In all cases, consumers see one tensor, or a ragged or nested buffer.
 
 use super::memory::{AlignedBuffer, BatchMemory, Pool};
 use crate::error::{DataError, Result};
@@ -16,7 +16,7 @@ use tensilo::{ColumnBatch, ColumnBuffer, ColumnSchema, Element, Extent};
 
 /// The samples of one step of one rank, column by column.
 ///
-/// When it is dropped, the loader reuses its memory.
+/// When the batch is dropped, the loader reuses its memory.
 pub struct Batch {
     pub(in crate::loader) epoch: u64,
     pub(in crate::loader) position: u64,
@@ -88,7 +88,7 @@ impl Batch {
     ///
     /// Fails if a column has a different number of samples, or if its values do not fit its schema.
     ///
-    /// Cost: a copy of the values.
+    /// Cost: copies the values.
     pub fn from_columns<'c>(
         samples: Vec<u64>,
         columns: impl IntoIterator<Item = (Arc<ColumnSchema>, ColumnBatch<'c>)>,
@@ -118,8 +118,8 @@ impl Batch {
         })
     }
 
-    /// Sets the epoch and the position of the batch, and which of its samples are substitutes for
-    /// damaged ones, counted from 0. These are not checked.
+    /// Sets the epoch and the position of the batch, and the indices within the batch of the
+    /// samples that replace damaged ones. These are not checked.
     ///
     /// Cost: computes the receipt of the samples.
     pub fn at(mut self, epoch: u64, position: u64, substituted: Vec<usize>) -> Self {
@@ -141,7 +141,7 @@ impl Batch {
     }
 
     /// Returns the index of each sample in the view, in the order of the batch.
-    pub fn samples(&self) -> &[u64] {
+    pub fn indices(&self) -> &[u64] {
         &self.samples
     }
 
@@ -160,7 +160,7 @@ impl Batch {
         &self.columns
     }
 
-    /// Returns the columns mutably, for taking their memory.
+    /// Returns the columns mutably, so that the caller can take their memory.
     pub fn columns_mut(&mut self) -> &mut [BatchColumn] {
         &mut self.columns
     }
@@ -171,7 +171,8 @@ impl Batch {
         found.ok_or_else(|| self.no_column(name))
     }
 
-    /// Returns a column mutably, for changing its values. Fails if the loader does not deliver it.
+    /// Returns a column mutably, so that the caller can change its values. Fails if the loader does
+    /// not deliver it.
     pub fn column_mut(&mut self, name: &str) -> Result<&mut BatchColumn> {
         match self.columns.iter().position(|column| column.name() == name) {
             Some(at) => self
@@ -187,9 +188,9 @@ impl Batch {
         tensilo::Error::unknown_column(name, self.columns.iter().map(BatchColumn::name)).into()
     }
 
-    /// Returns the size in bytes of the GPU memory that the batch needs; `None` without
-    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), when all values are in host
-    /// memory.
+    /// Returns how many bytes of GPU memory the batch needs. Returns `None` without
+    /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), because all values are then
+    /// in host memory.
     #[cfg(feature = "cuda")]
     pub fn device_bytes(&self) -> Option<usize> {
         self.blocks.as_ref().map(|blocks| blocks.bytes)
@@ -218,8 +219,8 @@ impl BatchColumn {
         self.schema.as_ref().map_or("", |schema| &schema.name)
     }
 
-    /// Returns the schema of the delivered column, with a different type if it is cast. `None` only
-    /// for a column that was never in a batch.
+    /// Returns the schema of the delivered column. If the column is cast, this schema has the new
+    /// type. Returns `None` only for a column that was never in a batch.
     pub fn schema(&self) -> Option<&ColumnSchema> {
         self.schema.as_deref()
     }
@@ -234,14 +235,15 @@ impl BatchColumn {
         self.sample_count
     }
 
-    /// Returns the extents of the values as a tensor, samples first; `None` for ragged or nested
-    /// samples that are not padded.
+    /// Returns the extents of the values as a tensor, samples first. Returns `None` for ragged or
+    /// nested samples that are not padded.
     pub fn tensor(&self) -> Option<&[u64]> {
         self.tensor.as_deref()
     }
 
     /// Returns the elements as bytes in memory order. If the column has a fixed shape or is padded,
-    /// the loader's own memory is aligned to 4096 bytes. Empty if the values are on a GPU.
+    /// the loader's own memory is aligned to 4096 bytes. Returns no bytes if the values are on a
+    /// GPU.
     pub fn bytes(&self) -> &[u8] {
         match &self.values {
             Values::Buffer => self.buffer.bytes(),
@@ -252,8 +254,8 @@ impl BatchColumn {
         }
     }
 
-    /// Returns the range of the values in the GPU memory of the batch; `None` if they are in host
-    /// memory.
+    /// Returns the range of the values in the GPU memory of the batch, or `None` if they are in
+    /// host memory.
     #[cfg(feature = "cuda")]
     pub fn device_range(&self) -> Option<std::ops::Range<usize>> {
         match &self.values {
@@ -271,7 +273,7 @@ impl BatchColumn {
         }
     }
 
-    /// Prepares the column for samples.
+    /// Prepares the column for `count` samples.
     pub(in crate::loader) fn begin(&mut self, delivered: &Arc<ColumnSchema>, count: usize) {
         self.schema = Some(delivered.clone());
         self.sample_count = count;
@@ -299,10 +301,10 @@ impl BatchColumn {
     }
 
     /// Copies the samples of a ragged or nested column to a tensor with the extents that
-    /// [`BatchColumn::padded_extents`] returns, and fills the rest of it. `values` are the bytes of
-    /// the column, or replacements of the same length.
+    /// [`BatchColumn::padded_extents`] returns, and fills the rest of the tensor. `values` are the
+    /// bytes of the column, or replacements of the same length.
     ///
-    /// Fails as [`BatchColumn::padded_extents`] does, or if `out` does not have the length of the
+    /// Fails if [`BatchColumn::padded_extents`] fails, or if `out` does not have the length of the
     /// tensor.
     pub fn pad_into(&self, padding: Padding, values: &[u8], out: &mut [u8]) -> Result<()> {
         let plan = self.pad_plan(padding)?;
@@ -310,14 +312,14 @@ impl BatchColumn {
         let byte_count = plan.byte_count(&extents)?;
         if out.len() != byte_count {
             let (name, found) = (self.name(), out.len());
-            let message = format!("column {name:?}: the output has {found} bytes, but the padded tensor {byte_count}");
+            let message = format!("column {name:?}: the output has {found} bytes, but the tensor has {byte_count}");
             return Err(DataError::BadArgument(message));
         }
         plan.run(&self.buffer, values, &extents, out)
     }
 
-    /// Like [`BatchColumn::pad_into`], but into new aligned memory. Returns the extents and the
-    /// memory.
+    /// Like [`BatchColumn::pad_into`], but copies to new aligned memory. Returns the extents and
+    /// the memory.
     pub fn padded(&self, padding: Padding, values: &[u8]) -> Result<(Vec<u64>, Box<dyn BatchMemory>)> {
         let plan = self.pad_plan(padding)?;
         let extents = plan.extents(&self.buffer);
@@ -342,7 +344,7 @@ impl BatchColumn {
         T::slice_of(self.bytes()).filter(|_| self.has_elements::<T>()).ok_or_else(|| self.other_type::<T>())
     }
 
-    /// Returns the elements mutably. Fails as [`BatchColumn::values`] does.
+    /// Returns the elements mutably. Fails if [`BatchColumn::values`] fails.
     pub fn values_mut<T: Element>(&mut self) -> Result<&mut [T]> {
         if !self.has_elements::<T>() || T::slice_of(self.bytes()).is_none() {
             return Err(self.other_type::<T>());
@@ -358,7 +360,7 @@ impl BatchColumn {
 
     #[cold]
     fn other_type<T: Element>(&self) -> DataError {
-        let found = self.schema.as_ref().map_or("of no batch", |schema| schema.dtype.name());
+        let found = self.schema.as_ref().map_or("not in a batch", |schema| schema.dtype.name());
         let requested = T::DTYPE.name();
         let message = format!(
             "column {:?} is {found}, but was requested as {requested}; LoaderOptions::cast delivers another type",
@@ -367,24 +369,24 @@ impl BatchColumn {
         tensilo::Error::wrong_type(message).into()
     }
 
-    /// Returns the offsets of a ragged column, see [`ColumnBuffer::offsets`]. For a padded column,
+    /// Returns the offsets of a ragged column; see [`ColumnBuffer::offsets`]. For a padded column,
     /// these are the offsets before padding.
     pub fn offsets(&self) -> &[u64] {
         self.buffer.offsets()
     }
 
-    /// Returns the varying extents of the items of a ragged column, see [`ColumnBuffer::extents`].
+    /// Returns the varying extents of the items of a ragged column; see [`ColumnBuffer::extents`].
     pub fn extents(&self) -> &[u32] {
         self.buffer.extents()
     }
 
-    /// Returns the lists of a nested column, see [`ColumnBuffer::lists`].
+    /// Returns the lists of a nested column; see [`ColumnBuffer::lists`].
     pub fn lists(&self) -> &[ListBuffer] {
         self.buffer.lists()
     }
 
-    /// Returns Arrow's validity bitmap of the samples, or of the items of a nested column; `None`
-    /// if none is null.
+    /// Returns the validity bitmap of the samples, or of the items of a nested column, in Arrow's
+    /// format. Returns `None` if none of them is null.
     pub fn validity(&self) -> Option<&[u8]> {
         match self.is_fixed() {
             true => (self.null_count > 0).then_some(self.validity.as_slice()),
@@ -406,8 +408,8 @@ impl BatchColumn {
         }
     }
 
-    /// Takes the memory that the caller's allocator returned for the values; `None` if they are in
-    /// memory of the loader.
+    /// Takes the memory that the caller's allocator returned for the values. Returns `None` if the
+    /// values are in memory of the loader.
     pub fn take_memory(&mut self) -> Option<Box<dyn BatchMemory>> {
         match std::mem::take(&mut self.values) {
             Values::External(memory) => Some(memory),

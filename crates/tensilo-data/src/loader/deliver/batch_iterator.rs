@@ -2,12 +2,12 @@
 //!
 //! Each of `io_depth` threads claims a step, reads its batch and puts the result into the queue,
 //! until no step is left. States and receipts cover the batches that the consumer has taken, not
-//! those read ahead, so a job resumes exactly where its consumer stopped. A batch that fails, or
-//! whose thread panics, is an error in its own position.
+//! the batches that were read ahead, so a job resumes exactly where its consumer stopped. If a
+//! batch fails, or its thread panics, an error is delivered in place of the batch.
 //!
-//! Threads do not survive `fork`. A forked iterator sees that its process has changed, leaves the
-//! queue and the locks of the parent untouched, and starts threads of its own after the last batch
-//! that was taken.
+//! Threads do not survive `fork`. An iterator in a forked process detects this, leaves the queue
+//! and the locks of the parent untouched, and starts its own threads. They continue after the last
+//! batch that was taken.
 
 use super::batch::Batch;
 use super::queue::Queue;
@@ -24,16 +24,18 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 use std::{io, process};
 
-/// The batches of a rank, in order: an iterator that reads ahead.
+/// An iterator over the batches of a rank, in order, that reads ahead.
 ///
-/// Its threads start with it, and end when it is dropped, at any time. A batch that cannot be read
-/// is an error in its position, and the iterator continues with the next one.
+/// Its threads start when it is created and end when it is dropped, which can be at any time. If a
+/// batch cannot be read, the iterator returns an error in its place, and continues with the next
+/// batch.
 ///
-/// A forked process can continue with it: it starts threads of its own after the last batch that
-/// was taken. There is one limit, which comes from Rust and not from the loader. In a program with
-/// Rust's own `main`, a thread takes a lock of the standard library when it starts and ends. If any
-/// thread holds that lock at the moment of the fork, the child cannot start a thread, and hangs.
-/// Fork such a program before its threads start. A Python interpreter has no such lock.
+/// A forked process can continue to use it: the iterator then starts new threads, which continue
+/// after the last batch that was taken. There is one limitation, which comes from Rust and not from
+/// the loader. In a program with Rust's own `main`, a thread takes a lock of the standard library
+/// when it starts and when it ends. If any thread holds that lock at the moment of the fork, the
+/// child cannot start a thread, and hangs. Fork such a program before its threads start. A Python
+/// interpreter has no such lock.
 pub struct BatchIterator {
     setup: Arc<Setup>,
     schedule: Schedule,
@@ -68,28 +70,28 @@ impl BatchIterator {
         Self { setup, schedule, read_threads, taken: 0, receipt: Receipt::default(), counters }
     }
 
-    /// Returns the number of batches that are left.
+    /// Returns the number of remaining batches.
     pub fn batches_left(&self) -> u64 {
         self.schedule.steps.saturating_sub(self.taken)
     }
 
     /// Returns the state after the batches that were taken, from which any number of ranks can
-    /// resume. Its receipt has the samples of this rank. With several ranks, add the receipts of
-    /// the others: `state.receipt.plus(other.receipt())`.
+    /// resume. Its receipt covers the samples of this rank. With several ranks, add the receipts of
+    /// the other ranks: `state.receipt.plus(other.receipt())`.
     ///
-    /// A batch that was an error counts as taken, but its samples are in no receipt. Cost: a few
-    /// nanoseconds.
+    /// A batch that could not be read counts as taken, but its samples are in no receipt. Cost: a
+    /// few nanoseconds.
     pub fn state(&self) -> State {
         self.schedule.state(&self.setup, self.taken, self.receipt)
     }
 
-    /// Returns the receipt of the samples of this rank since the iterator was made.
+    /// Returns the receipt of the samples that this rank has taken since the iterator was created.
     pub fn receipt(&self) -> Receipt {
         self.receipt
     }
 
     /// Waits until the next batch is ready, but at most for `timeout`. Returns whether the next
-    /// call of `next` returns without waiting, which is also true at the end.
+    /// call of `next` will return without waiting. This is also true after the last batch.
     pub fn wait(&self, timeout: Duration) -> bool {
         // a forked process has no threads to wait for yet
         self.read_threads.process != process::id()
@@ -102,8 +104,8 @@ impl BatchIterator {
         self.counters.metrics(self.setup.threads.decode_threads, self.setup.threads.io_depth)
     }
 
-    /// Returns the state after a number of batches, with a receipt of the samples that the consumer
-    /// has taken.
+    /// Returns the state after `taken` batches. `receipt` covers the samples that the consumer has
+    /// taken.
     #[cfg(feature = "cuda")]
     pub(in crate::loader) fn state_after(&self, taken: u64, receipt: Receipt) -> State {
         self.schedule.state(&self.setup, taken, receipt)
@@ -125,7 +127,7 @@ impl BatchIterator {
         self.counters.time(if is_first { Count::FirstBatch } else { Count::Waited }, wait)
     }
 
-    /// Starts threads in a forked process, after the last batch that was taken.
+    /// Starts threads in a forked process. They continue after the last batch that was taken.
     fn restart(&mut self) {
         self.setup = self.setup.for_this_process();
         self.counters = Arc::new(Counters::new());
@@ -155,7 +157,7 @@ impl Iterator for BatchIterator {
         if let Ok(batch) = &result {
             self.receipt = self.receipt.plus(batch.receipt());
             self.counters.add(Count::Batches, 1);
-            self.counters.add(Count::Samples, batch.samples().len() as u64); // exact
+            self.counters.add(Count::Samples, batch.indices().len() as u64); // exact
             let bytes = batch.columns().iter().map(|column| column.byte_count() as u64); // exact
             self.counters.add(Count::ValueBytes, bytes.sum());
         }

@@ -17,9 +17,9 @@ pub trait BatchMemory: Send + Sync {
 
 /// A caller's source of memory for batches, such as pinned memory that a device copies from.
 pub trait BatchAllocator: Send + Sync {
-    /// Returns memory of exactly `byte_count` bytes, with any content, aligned for the elements of
-    /// columns, that is, to at least 8 bytes. Threads of the loader call this for each column of
-    /// each batch.
+    /// Returns exactly `byte_count` bytes of memory, with any contents. The memory must be aligned
+    /// for the elements of columns, that is, to at least 8 bytes. Threads of the loader call this
+    /// for each column of each batch.
     fn allocate(&self, byte_count: usize) -> Result<Box<dyn BatchMemory>>;
 }
 
@@ -29,14 +29,15 @@ const ALIGNMENT: usize = 4096;
 /// The loader's own memory.
 #[derive(Debug, Default)]
 pub(in crate::loader) struct AlignedBuffer {
-    /// Contains the aligned memory, which starts at the first multiple of [`ALIGNMENT`].
+    /// Contains the aligned memory, which starts at the first address that is a multiple of
+    /// [`ALIGNMENT`].
     storage: Vec<u8>,
     start: usize,
     byte_count: usize,
 }
 
 impl AlignedBuffer {
-    /// Changes the length. The content is unspecified.
+    /// Changes the length. The contents are then unspecified.
     pub(in crate::loader) fn resize(&mut self, byte_count: usize) -> Result<()> {
         let needed = byte_count.saturating_add(ALIGNMENT);
         if self.storage.len() < needed {
@@ -64,11 +65,11 @@ impl BatchMemory for AlignedBuffer {
 
 #[cold]
 pub(in crate::loader) fn too_large(byte_count: usize) -> DataError {
-    DataError::BadArgument(format!("a batch needs {byte_count} bytes, which do not fit in memory: use fewer samples"))
+    DataError::BadArgument(format!("a batch needs {byte_count} bytes, which do not fit in memory: use smaller batches"))
 }
 
-/// Items for reuse. In a forked process the pool does nothing: its lock may be held by a thread
-/// that does not exist there.
+/// Items for reuse. In a forked process, the pool does nothing, because its lock may be held by a
+/// thread that does not exist there.
 #[derive(Debug)]
 pub(in crate::loader) struct Pool<T> {
     process: u32,

@@ -1,11 +1,12 @@
-//! A bounded queue of numbered results: threads produce them in any order, the consumer takes them
-//! in order.
+//! A bounded queue of numbered results: threads produce them in any order, and the consumer takes
+//! them in order.
 //!
-//! Jobs are claimed in ascending order. The queue holds a slot for each job from the next one that
-//! the consumer takes to the last one that was claimed; a slot is empty while its job is in
-//! progress. A thread can claim a job only if there are fewer than `prefetch` slots, so the bound
-//! covers results and work alike, and handing over a result never blocks. The job that the consumer
-//! waits for is always the oldest one that was claimed, so a full queue cannot deadlock.
+//! Jobs are claimed in ascending order. The queue has a slot for each job from the next one that
+//! the consumer will take up to the last one that was claimed. A slot is empty while its job is in
+//! progress. A thread can claim a job only if there are fewer than `prefetch` slots. So both
+//! finished and unfinished jobs count toward the limit, and handing over a result never blocks. The
+//! job that the consumer waits for is always the oldest one that was claimed, so a full queue
+//! cannot deadlock.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -18,7 +19,7 @@ pub(in crate::loader) struct Queue<T> {
     /// Whether the first job must finish before any other is claimed.
     first_exclusive: bool,
     state: Mutex<Results<T>>,
-    /// Signals room for another job, or that the queue was closed.
+    /// Signals that there is room for another job, or that the queue was closed.
     room: Condvar,
     /// Signals that the next result is ready.
     ready: Condvar,
@@ -43,19 +44,19 @@ impl<T> Queue<T> {
     }
 
     /// Sets whether the first job must finish before any other is claimed, so that it does not
-    /// share a resource such as a link.
+    /// share a resource such as a network link.
     pub(in crate::loader) fn first_exclusive(mut self, first_exclusive: bool) -> Self {
         self.first_exclusive = first_exclusive;
         self
     }
 
     fn lock(&self) -> MutexGuard<'_, Results<T>> {
-        // entries are replaced whole, so a panic leaves none half written
+        // an entry is replaced as a whole, so a panic does not leave a half-written entry
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for room, and claims the next job. Returns `None` if there is none left or the queue
-    /// is closed.
+    /// Waits for room, and claims the next job. Returns `None` if no jobs are left or the queue is
+    /// closed.
     pub(in crate::loader) fn claim(&self) -> Option<u64> {
         let mut state = self.lock();
         loop {
@@ -108,8 +109,8 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Waits for the next result and takes it. Also returns how many more are ready. Returns `None`
-    /// if all results were taken.
+    /// Waits for the next result and takes it. Also returns how many further results are ready.
+    /// Returns `None` if all results were taken.
     pub(in crate::loader) fn take(&self) -> Option<(T, usize)> {
         let mut state = self.lock();
         while !state.is_ready(self.jobs) {

@@ -9,10 +9,10 @@ use tensilo_cuda::{BlockList, Gpu, LaunchReport, PendingLaunch};
 
 /// A batch that a GPU decodes.
 ///
-/// Operations that are enqueued on the launch's stream after it see the values immediately. Shapes,
-/// nulls and text are on the host, in the columns of this batch; all other values are at
-/// [`BatchColumn::device_range`](crate::BatchColumn::device_range) of the batch's GPU memory.
-/// Dropping it waits for the GPU.
+/// Operations that are enqueued after the launch on the same stream see the values without further
+/// synchronization. Shapes, nulls and text are on the host, in the columns of this batch; all other
+/// values are at [`BatchColumn::device_range`](crate::BatchColumn::device_range) of the batch's GPU
+/// memory. Dropping this waits for the GPU.
 pub struct DeviceBatch {
     batch: Batch,
     launched: PendingLaunch,
@@ -60,10 +60,10 @@ impl DeviceBatch {
         counters.add_time(Count::DeviceDecoding, decoding);
         device.put_list(list);
         let Some(refusal) = refusal else { return Ok(batch) };
-        let read = device.read_on_host.map_or(Ok(()), |read| read(batch.samples(), batch.epoch()));
+        let read = device.read_on_host.map_or(Ok(()), |read| read(batch.indices(), batch.epoch()));
         Err(read.err().unwrap_or_else(|| {
             DataError::Internal(format!(
-                "the GPU refused a block that breaks R-5.{}, but the processor accepts it: verify the files",
+                "the GPU refused a block because of rule R-5.{}, but the processor accepts it: verify the files",
                 refusal.rule
             ))
         }))

@@ -17,9 +17,9 @@ pub(in crate::loader) struct Device {
     pub lists: Arc<Pool<BlockList>>,
     /// Pinned memory for fetched bytes.
     pub memory: Arc<Pool<Box<dyn ReadMemory>>>,
-    /// Batches smaller than this are decoded before they are sent.
+    /// Batches smaller than this are decoded on the host and then sent.
     pub min_bytes: usize,
-    /// Finds what is wrong with samples that the GPU refused.
+    /// Reads samples that the GPU refused, to find out what is wrong with them.
     pub read_on_host: Option<Arc<ReadOnHost>>,
 }
 

@@ -1,9 +1,10 @@
 //! The third stage with a GPU: from the bytes of a batch to the blocks that the GPU decodes.
 //!
-//! Stored blocks are checked and collected here; the GPU decodes them to their positions in the
-//! batch. What the GPU cannot do is done on the host and sent decoded, in the same list: other
-//! encodings, casts to other types, padding of several dimensions, samples of different lengths.
-//! Text and lists stay in host memory unless they are padded.
+//! Stored blocks are checked and collected here, and the GPU decodes them to their positions in the
+//! batch. Samples that the GPU cannot decode are decoded on the host and sent in the same list.
+//! These are samples with other encodings, with casts to other types, with padding in several
+//! dimensions, or with different lengths and no padding. Text and lists stay in host memory unless
+//! they are padded.
 //!
 //! A batch has one allocation on the GPU, in which each column starts at an aligned offset. Lists
 //! are in pinned memory, and are reused once their batch is decoded.
@@ -28,7 +29,7 @@ pub(super) enum Route {
     Rows(Conversion),
     /// Decoded on the host.
     Decoded,
-    /// Not at all: it stays on the host.
+    /// Not at all: the column stays on the host.
     Host,
 }
 
@@ -56,8 +57,7 @@ impl Route {
     }
 }
 
-/// Collects the blocks of the segments of a batch, which has `count` samples, instead of decoding
-/// them.
+/// Collects the blocks of a batch of `count` samples instead of decoding them.
 pub(in crate::loader) fn collect(
     decoder: &mut BatchDecoder,
     setup: &Setup,
@@ -95,7 +95,7 @@ pub(in crate::loader) fn collect(
 
 /// Collects the blocks of a column whose samples are rows of equal length. Returns the offset of
 /// their end in the GPU memory of the batch.
-#[expect(clippy::too_many_arguments, reason = "the facts of one column, which nothing else has together")]
+#[expect(clippy::too_many_arguments, reason = "these are facts about one column that nothing else needs together")]
 fn collect_rows(
     decoder: &mut BatchDecoder,
     setup: &Setup,
@@ -138,7 +138,7 @@ fn collect_rows(
     Ok(end)
 }
 
-/// Converts an error of a list, whose blocks come from files.
+/// Converts an error of a block list. Its blocks come from files, so this is a failure in a file.
 fn failed(error: tensilo::Error) -> ReadFailure {
     ReadFailure::Failed(error.into())
 }

@@ -2,7 +2,7 @@
 //!
 //! While the consumer works with a batch, the GPU copies and decodes the next ones, if the threads
 //! have them ready. States, receipts and metrics cover the batches that the consumer has taken, not
-//! those in flight. So if a job stops and resumes, no launched batch is lost.
+//! the batches in flight. So if a job stops and resumes, no launched batch is lost.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::batch::Batch;
@@ -18,12 +18,13 @@ use std::time::Duration;
 /// copied.
 const MAX_IN_FLIGHT: usize = 3;
 
-/// The batches of a rank in GPU memory, in order, each with its memory: an iterator that decodes
-/// ahead. [`BatchIterator::on_device`] creates one.
+/// An iterator that decodes ahead. It returns the batches of a rank in order, each with its GPU
+/// memory. [`BatchIterator::on_device`] creates one.
 ///
-/// When a batch is delivered, its values are complete for operations on any stream. A batch that
-/// cannot be read or decoded is an error in its position, as without a GPU. If the allocator fails,
-/// the error is [`DataError::Memory`], no batch is lost, and the next call tries again.
+/// When a batch is delivered, its values are complete for operations on any stream. If a batch
+/// cannot be read or decoded, the iterator returns an error in its place, as it does without a GPU.
+/// If the allocator fails, the error is [`DataError::Memory`], no batch is lost, and the next call
+/// tries again.
 pub struct DeviceIterator<A: DeviceAllocator> {
     batches: BatchIterator,
     allocator: A,
@@ -41,7 +42,7 @@ pub struct DeviceIterator<A: DeviceAllocator> {
 
 struct InFlight<M> {
     launched: Result<LaunchInMemory<M>>,
-    /// The number of steps up to this batch.
+    /// The number of steps up to and including this batch.
     taken: u64,
 }
 
@@ -70,7 +71,7 @@ impl BatchIterator {
 }
 
 impl<A: DeviceAllocator> DeviceIterator<A> {
-    /// Returns the state after the batches that were taken, see [`BatchIterator::state`].
+    /// Returns the state after the batches that were taken; see [`BatchIterator::state`].
     pub fn state(&self) -> State {
         self.batches.state_after(self.taken, self.receipt)
     }
@@ -80,7 +81,7 @@ impl<A: DeviceAllocator> DeviceIterator<A> {
         !self.in_flight.is_empty() || self.waiting.is_some() || self.batches.wait(timeout)
     }
 
-    /// Returns what the loader has done so far, see [`BatchIterator::metrics`].
+    /// Returns what the loader has done so far; see [`BatchIterator::metrics`].
     pub fn metrics(&self) -> LoaderMetrics {
         let [batches, samples, value_bytes] = self.delivered;
         LoaderMetrics { batches, samples, value_bytes, ..self.batches.metrics() }
@@ -133,7 +134,7 @@ impl<A: DeviceAllocator> Iterator for DeviceIterator<A> {
             let (batch, memory) = launched.finish(self.batches.counters())?;
             self.receipt = self.receipt.plus(batch.receipt());
             let bytes: u64 = batch.columns().iter().map(|column| column.byte_count() as u64).sum(); // exact
-            for (delivered, more) in self.delivered.iter_mut().zip([1, batch.samples().len() as u64, bytes]) {
+            for (delivered, more) in self.delivered.iter_mut().zip([1, batch.indices().len() as u64, bytes]) {
                 *delivered = delivered.saturating_add(more);
             }
             Ok((batch, memory))

@@ -2,8 +2,8 @@
 //!
 //! Stored blocks are usually smaller than decoded values, so more samples fit in GPU memory. They
 //! are read, checked and sent once, in uploads of about 64 MiB, in the order of the view, until the
-//! memory is full. Only the samples of complete uploads are resident; callers read the others batch
-//! by batch.
+//! memory is full. Only the samples of complete uploads are resident; callers read the remaining
+//! samples batch by batch.
 
 use super::collect::{Route, extents_of, with_column};
 use crate::error::{DataError, Result};
@@ -18,9 +18,9 @@ use std::sync::Arc;
 use tensilo::ColumnSchema;
 use tensilo_cuda::{Gpu, Resident, ResidentBuilder};
 
-/// The first samples of a view, as many as fit in GPU memory.
-/// [`LoaderOptions::resident`](crate::LoaderOptions::resident) sends them. Indices count from the
-/// first resident sample.
+/// As many samples of a view as fit in GPU memory.
+/// [`LoaderOptions::resident`](crate::LoaderOptions::resident) sends them. Their indices are
+/// counted from the first resident sample.
 pub struct ResidentSamples {
     columns: Vec<ResidentColumn>,
     count: u64,
@@ -65,7 +65,8 @@ impl ResidentSamples {
 }
 
 impl ResidentColumn {
-    /// Returns the schema of the delivered column, with a different type if it is cast.
+    /// Returns the schema of the delivered column. If the column is cast, this schema has the new
+    /// type.
     pub fn schema(&self) -> &ColumnSchema {
         &self.schema
     }
@@ -81,8 +82,8 @@ impl ResidentColumn {
         &self.extents
     }
 
-    /// Returns the delivered element that fills the rest of a row after a shorter sample. Fill the
-    /// rows with it before gathering samples into them.
+    /// Returns the element, in its delivered type, that fills the rest of a row after a shorter
+    /// sample. Fill the rows with it before gathering samples into them.
     pub fn filler(&self) -> &[u8] {
         &self.filler
     }
@@ -119,9 +120,9 @@ pub(in crate::loader) fn build(
     };
     let mut columns = setup.columns.columns.iter().enumerate().map(new).collect::<Result<Vec<_>>>()?;
     let mut decoder = BatchDecoder::new(columns.len());
-    let n = setup.view.n();
+    let n = setup.view.sample_count();
     if samples.start > samples.end || samples.end > n {
-        let message = format!("samples {} to {} are not in a view of {n} samples", samples.start, samples.end);
+        let message = format!("samples {}..{} are not in the view, which has {n} samples", samples.start, samples.end);
         return Err(DataError::BadArgument(message));
     }
     let total = samples.end.saturating_sub(samples.start);

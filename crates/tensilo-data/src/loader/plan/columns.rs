@@ -1,9 +1,9 @@
-//! The columns that a loader delivers, and how each is delivered.
+//! The columns that a loader delivers, and how each of them is delivered.
 //!
 //! Names, casts and paddings are resolved once, against the schemas of all datasets of the view, so
-//! that a wrong option is an error before a thread starts. From then on, a column is a *slot*: its
-//! position among the delivered columns. The datasets of a mixture may number their columns
-//! differently.
+//! an invalid option is an error before any thread starts. From then on, a column is identified by
+//! its *slot*, which is its position among the delivered columns. Its number in a schema would not
+//! be enough, because the datasets of a mixture can number their columns differently.
 
 use crate::error::{DataError, Result};
 use crate::loader::transform::conversion::Conversion;
@@ -25,7 +25,7 @@ pub(in crate::loader) struct ColumnSpecs {
 pub(in crate::loader) struct ColumnSpec {
     /// The schema of the stored column.
     pub stored: Arc<ColumnSchema>,
-    /// The schema of the delivered column, with a different type if it is cast.
+    /// The schema of the delivered column. If the column is cast, this schema has the new type.
     pub delivered: Arc<ColumnSchema>,
     /// The size of a stored sample in bytes, if the column has a fixed shape and is not nested.
     pub fixed_bytes: Option<usize>,
@@ -81,7 +81,7 @@ impl ColumnSpecs {
 }
 
 impl ColumnSpecs {
-    /// Returns whether a column is ragged or nested.
+    /// Returns whether any column is ragged or nested.
     pub(in crate::loader) fn has_ragged(&self) -> bool {
         self.columns.iter().any(|column| column.fixed_bytes.is_none())
     }

@@ -1,8 +1,8 @@
 //! Opens and plans many files in the same number of round trips as one file.
 //!
 //! [`open`] starts opening all files of a batch before it waits for the first. [`complete`]
-//! advances all plans by one step before any of them takes the next. If only a few files have to be
-//! opened, they are opened one after another, which is faster than waking other threads.
+//! advances all plans by one step before any of them takes its next step. If only a few files have
+//! to be opened, they are opened one after another, which is faster than waking other threads.
 
 use crate::dataset::{Dataset, GroupColumns, GroupHandle};
 use crate::error::{DataError, Result};
@@ -16,7 +16,7 @@ const MAX_SERIAL_FILES: usize = 4;
 /// The same limit for objects, because opening each takes a round trip.
 const MAX_SERIAL_OBJECTS: usize = 1;
 /// The maximum number of file groups that are being opened at the same time. Small objects are read
-/// whole when they are opened, so this bounds memory.
+/// as a whole when they are opened, so this bounds memory.
 const MAX_PENDING_GROUPS: usize = 256;
 
 /// A group of files in one of the view's datasets.
@@ -39,8 +39,8 @@ pub(in crate::loader) fn find_group(setup: &Setup, dataset: usize, sample: u64) 
     Ok(ViewGroup { dataset, group: found.find_group(sample)? })
 }
 
-/// Opens the files of groups that have columns of the loader. Returns the columns of each group,
-/// and whether many files had to be opened.
+/// Opens the files of these groups that have columns of the loader. Returns the columns of each
+/// group, and whether many files had to be opened.
 pub(in crate::loader) fn open<'g>(
     setup: &Setup,
     groups: impl ExactSizeIterator<Item = &'g ViewGroup>,
@@ -67,9 +67,9 @@ pub(in crate::loader) fn open<'g>(
     (opened, opened_many)
 }
 
-/// Advances the begun plans of all items step by step until they are complete, either one item
-/// after another or on the threads of `io`. Fails with the error of the first item that fails in a
-/// step.
+/// Advances the plans of all items, which must have begun, step by step until they are complete.
+/// Takes one item after another, or uses the threads of `io`. Fails with the error of the first
+/// item that fails in a step.
 pub(in crate::loader) fn complete<P: Send>(
     items: &mut [P],
     plan_of: impl Fn(&mut P) -> &mut ReadPlan + Send + Sync,

@@ -1,11 +1,11 @@
-//! The steps of an iterator, and the samples of each.
+//! The steps of an iterator, and the samples of each step.
 //!
-//! A step is a number. Its epoch, its position and its samples follow by arithmetic from the order,
-//! so any thread can take any step, and nothing is stored per step. A [`State`] holds what this
-//! arithmetic needs, so a job resumes at any step in constant time.
+//! A step is a number. Its epoch, its position and its samples are computed from this number and
+//! the order, so any thread can take any step, and nothing is stored per step. A [`State`] has
+//! everything that this computation needs, so a job resumes at any step in constant time.
 //!
-//! Only the first epoch may start in the middle, where a state was saved: it has `first_steps`
-//! steps. Each later epoch starts at position 0 and has `epoch_steps`.
+//! Only the first epoch can start in the middle, at the position of a saved state. It has
+//! `first_steps` steps. Each later epoch starts at position 0 and has `epoch_steps` steps.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;
@@ -24,7 +24,7 @@ pub(in crate::loader) struct Schedule {
     division: Division,
     rank: u32,
     first: StepStart,
-    /// The number of steps of the first epoch, and of each later one.
+    /// The number of steps of the first epoch, and of each later epoch.
     first_steps: u64,
     epoch_steps: u64,
     /// The epoch after the last one.
@@ -51,11 +51,10 @@ impl Schedule {
     }
 
     /// Returns the steps that follow a state. Fails if the state belongs to a different dataset,
-    /// view or number of samples, or differs from the order, seed or last batch that the caller
-    /// set.
+    /// view or number of samples, or if the caller set a different order, seed or last batch.
     pub(in crate::loader) fn resume(setup: &Setup, state: &State, end: u64) -> Result<Self> {
         let view = &setup.view;
-        if (state.dataset_id, state.view, state.n) != (view.dataset_id(), view.identity(), view.n()) {
+        if (state.dataset_id, state.view, state.n) != (view.dataset_id(), view.identity(), view.sample_count()) {
             return Err(DataError::BadState(mismatch(state, view)));
         }
         let (order, seed, last_batch) = setup.explicit;
@@ -71,15 +70,15 @@ impl Schedule {
             }
             _ => {}
         }
-        let division = Division::new(setup.division.batch(), setup.division.world(), state.last_batch)?;
-        check_steps(division, setup.view.n())?;
+        let division = Division::new(setup.division.batch_size(), setup.division.world_size(), state.last_batch)?;
+        check_steps(division, setup.view.sample_count())?;
         let first = StepStart { epoch: state.epoch, position: state.position };
         Ok(Self::new(setup, (state.order, state.seed, division), first, end, state.receipt))
     }
 
     fn new(setup: &Setup, sequence: (Order, u64, Division), first: StepStart, end: u64, receipt: Receipt) -> Self {
         let (order, seed, division) = sequence;
-        let n = setup.view.n();
+        let n = setup.view.sample_count();
         let first_steps = division.steps(n, first.position);
         let epoch_steps = division.steps(n, 0);
         let whole_epochs = end.saturating_sub(first.epoch).checked_sub(1);
@@ -163,12 +162,12 @@ fn mismatch(state: &State, view: &View) -> String {
             "the state belongs to the dataset with id {taken}, but this loader reads the one with id {found}"
         );
     }
-    let (n, view_n) = (state.n, view.n());
+    let (n, view_n) = (state.n, view.sample_count());
     if taken != found && n != view_n {
         return format!(
             "the state belongs to version {taken} of the dataset, with a view of {n} samples, but this loader reads \
              version {found}, with {view_n} samples: open version {taken} to resume"
         );
     }
-    format!("the state belongs to another view, with {n} samples, but this loader's has {view_n}: use the same view")
+    format!("the state belongs to another view: it has {n} samples, and this one has {view_n}; use the same view")
 }

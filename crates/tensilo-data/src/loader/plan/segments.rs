@@ -23,8 +23,8 @@ pub(in crate::loader) struct Segment {
     pub columns: Vec<Column>,
     /// The slot of each column: its position among the columns of the loader.
     pub slots: Vec<usize>,
-    /// The samples of the file, and the position of each in the batch. One of the two lists
-    /// ascends.
+    /// The samples of the file, and the position of each in the batch. One of the two lists is in
+    /// ascending order.
     pub samples: Vec<u64>,
     pub positions: Vec<usize>,
     pub plan: ReadPlan,
@@ -65,8 +65,7 @@ pub(in crate::loader) struct Segments {
     /// The slots of columns that no file of a group has, and the positions at which they are null.
     pub absent: Vec<(usize, Vec<usize>)>,
     requested: Vec<SampleRequest>,
-    /// Whether many files were opened for the batch, so that their first bytes may not be in
-    /// memory.
+    /// Whether many files were opened for the batch. Their first bytes may then not be in memory.
     opened_many: bool,
 }
 
@@ -79,7 +78,7 @@ impl Segments {
         self.segments.get_mut(..self.count).unwrap_or(&mut []) // always in bounds
     }
 
-    /// Finds the files of these samples of the view, and opens those that are not open.
+    /// Finds the files of these samples of the view, and opens them if needed.
     pub(in crate::loader) fn find(&mut self, setup: &Setup, samples: &[u64], epoch: u64) -> Result<()> {
         let mut requested = std::mem::take(&mut self.requested);
         requested.clear();
@@ -164,8 +163,8 @@ impl Segments {
 
     /// Plans the reads of all segments: finds the chunks of the samples.
     pub(in crate::loader) fn plan(&mut self, setup: &Setup) -> Result<()> {
-        // prefetched bytes of an object are in memory when a step needs them; bytes of a new file
-        // may not be
+        // prefetched bytes of an object are in memory when a step needs them; bytes of a file that
+        // was just opened may not be
         let io = Some(&*setup.io).filter(|_| self.opened_many && !setup.reads_objects);
         let segments = self.all_mut();
         segments.iter_mut().try_for_each(Segment::begin)?;
@@ -225,7 +224,7 @@ impl Segment {
 
     fn release(&mut self) {
         self.columns.clear();
-        // without columns, neither can fail
+        // without columns, neither call can fail
         let _ = self.plan.select(&[], &[]).and_then(|()| self.bytes.begin(&self.plan));
     }
 }

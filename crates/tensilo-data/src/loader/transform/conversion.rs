@@ -1,11 +1,11 @@
 //! Casts: elements of one type delivered as another.
 //!
-//! A pair of types is resolved to a function over whole slices when the loader is made, so that the
-//! inner loop has no dispatch. Casts never lose more than one rounding: floats round to nearest
-//! even, and integers are only cast to types that represent all of their values.
+//! A pair of types is resolved to a function over whole slices when the loader is created, so the
+//! inner loop needs no dispatch. A cast rounds at most once: floats are rounded to nearest, with
+//! ties to even, and integers are cast only to types that represent all of their values.
 //!
-//! Narrowing an `f64` to 16 bits takes two steps, via `f32`. Rounding to nearest in both could be
-//! off by one, so the first step rounds to odd.
+//! Narrowing an `f64` to 16 bits takes two steps, via `f32`. If both steps rounded to nearest, the
+//! last bit of the result could be wrong, so the first step rounds to odd.
 
 use crate::error::{DataError, Result};
 use half::{bf16, f16};

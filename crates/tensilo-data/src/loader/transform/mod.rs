@@ -1,7 +1,7 @@
 //! The fourth stage: from stored values to the values that the caller requested.
 //!
-//! Elements are cast ([`conversion`]) and ragged samples padded to one tensor ([`padding`]) column
-//! by column, right after decoding. Then the caller's function changes the batch as a whole
+//! Elements are cast ([`conversion`]) and ragged samples are padded to one tensor ([`padding`])
+//! column by column, right after decoding. Then the caller's function changes the batch as a whole
 //! ([`run_map`]).
 
 pub(in crate::loader) mod conversion;
@@ -14,7 +14,7 @@ use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// A function that changes the batches of a loader, see
+/// A function that changes the batches of a loader; see
 /// [`LoaderOptions::map`](crate::LoaderOptions::map).
 pub type BatchMap = Arc<dyn Fn(&mut Batch) -> std::result::Result<(), Box<dyn Error + Send + Sync>> + Send + Sync>;
 

@@ -2,9 +2,8 @@
 //!
 //! The extents of the tensor are computed first: the maximum length in each dimension over the
 //! batch, rounded up to a multiple. Then one recursive walk over lists, items and rows copies the
-//! elements to their positions and fills the rest of each dimension, so that each byte of the
-//! tensor is written exactly once. An item with the same inner extents as the tensor is copied as a
-//! whole.
+//! elements to their positions and fills the rest of each dimension. So each byte of the tensor is
+//! written exactly once. An item with the same inner extents as the tensor is copied as a whole.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;
@@ -14,9 +13,9 @@ use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent};
 
 /// How the samples of a ragged or nested column become one tensor.
 ///
-/// The first dimension of the tensor is the sample. Each level of lists and each varying extent
-/// becomes a dimension as long as the longest one in the batch. Elements that a sample does not
-/// have, and null samples, get the padding value.
+/// The first dimension of the tensor counts the samples. Each level of lists and each varying
+/// extent becomes a dimension, which is as long as the longest such list or extent in the batch.
+/// Elements that a sample does not have, and null samples, get the padding value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Padding {
     multiple: u32,
@@ -42,8 +41,8 @@ impl Padding {
         self
     }
 
-    /// Sets the value of elements that a sample does not have, such as -100 for labels. An integer
-    /// column takes only integers in the range of its type.
+    /// Sets the value of elements that a sample does not have, such as -100 for labels. For an
+    /// integer column, it must be an integer in the range of the type.
     pub fn value(mut self, value: f64) -> Self {
         self.value = value;
         self
@@ -109,7 +108,7 @@ impl PadPlan {
         extents
     }
 
-    /// Returns the number of bytes of a tensor of these extents.
+    /// Returns the size in bytes of a tensor of these extents.
     pub(in crate::loader) fn byte_count(&self, extents: &[u64]) -> Result<usize> {
         let times = |bytes: usize, extent: &u64| bytes.checked_mul(usize::try_from(*extent).ok()?);
         extents.iter().try_fold(self.element_bytes, times).ok_or_else(|| too_large(usize::MAX))
@@ -134,7 +133,7 @@ impl PadPlan {
         let padding = self.value.get(..self.element_bytes).unwrap_or(&[]);
         let copy = &mut Copy { buffer, values, extents: &extents, strides: &strides, padding, out };
         copy.members(0, 0..buffer.sample_count(), 0)
-            .ok_or_else(|| DataError::Internal("the samples of a batch are outside of its padded tensor".to_owned()))
+            .ok_or_else(|| DataError::Internal("the samples of a batch do not fit in its padded tensor".to_owned()))
     }
 }
 

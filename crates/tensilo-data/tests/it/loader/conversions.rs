@@ -23,7 +23,7 @@ fn for_each_batch(options: impl Fn(LoaderOptions) -> LoaderOptions, check: impl 
         for batch in loader.loader(&View::all(&dataset)).unwrap().epoch(0) {
             let batch = batch.unwrap();
             check(&batch);
-            count += batch.samples().len() as u64;
+            count += batch.indices().len() as u64;
         }
         assert_eq!(count, SAMPLES);
     }
@@ -37,8 +37,8 @@ fn fixed_columns_are_cast() {
     for_each_batch(options, |batch| {
         let (vectors, maybes) = (batch.column("vector").unwrap(), batch.column("maybe").unwrap());
         assert_eq!(vectors.schema().unwrap().dtype, DType::F32);
-        assert_eq!(vectors.tensor(), Some([batch.samples().len() as u64, 5].as_slice()));
-        for (position, &i) in batch.samples().iter().enumerate() {
+        assert_eq!(vectors.tensor(), Some([batch.indices().len() as u64, 5].as_slice()));
+        for (position, &i) in batch.indices().iter().enumerate() {
             let found = &vectors.values::<f32>().unwrap()[position * 5..][..5];
             let expected = vector(i).unwrap_or_default().map(bf16::to_f32);
             assert_eq!((found, vectors.is_null(position)), (expected.as_slice(), vector(i).is_none()));
@@ -58,7 +58,7 @@ fn ragged_columns_are_cast_and_padded() {
         options.pad("frames", Padding::new().multiple(2)).pad("tokens", Padding::new().value(-100.0))
     };
     for_each_batch(options, |batch| {
-        let samples = batch.samples();
+        let samples = batch.indices();
         let column = batch.column("tokens").unwrap();
         let longest = samples.iter().map(|&i| tokens(i).len()).max().unwrap();
         assert_eq!(column.tensor(), Some([samples.len() as u64, longest as u64].as_slice()));
@@ -85,7 +85,7 @@ fn nested_columns_are_padded() {
     let options = |options: LoaderOptions| options.columns(["words"]).pad("words", Padding::new().multiple(4));
     for_each_batch(options, |batch| {
         let column = batch.column("words").unwrap();
-        let all: Vec<Vec<String>> = batch.samples().iter().map(|&i| words(i).unwrap_or_default()).collect();
+        let all: Vec<Vec<String>> = batch.indices().iter().map(|&i| words(i).unwrap_or_default()).collect();
         let max_words = all.iter().map(Vec::len).max().unwrap().next_multiple_of(4);
         let longest = all.iter().flatten().map(String::len).max().unwrap_or(0).next_multiple_of(4);
         assert_eq!(column.tensor(), Some([all.len() as u64, max_words as u64, longest as u64].as_slice()));
@@ -217,7 +217,7 @@ fn stored_elements_are_refused_unless_requested() {
     let other = write("b.tsl", &others);
     let component = |dataset: &Dataset| {
         let view = View::all(dataset);
-        Component { dataset_id: dataset.id(), view: view.identity(), samples: view.n(), weight: 1 }
+        Component { dataset_id: dataset.id(), view: view.identity(), samples: view.sample_count(), weight: 1 }
     };
     let mixture = Mixture::new(&[component(&dataset), component(&other)], 2, 5, 4).unwrap();
     let mixed = View::mixture(&mixture, &[View::all(&dataset), View::all(&other)]).unwrap();

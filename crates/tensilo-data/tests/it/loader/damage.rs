@@ -48,7 +48,7 @@ fn errors_are_in_their_places(dataset: &Dataset, damaged: &[u64]) {
     let loader = options(6).loader(&View::all(dataset)).unwrap();
     let (mut batches, mut position) = (loader.epoch(0), 0);
     while let Some(batch) = batches.next() {
-        let expected = loader.samples(0, position).unwrap();
+        let expected = loader.indices(0, position).unwrap();
         assert_eq!(batch.is_err(), expected.iter().any(|sample| damaged.contains(sample)), "{expected:?}");
         match batch {
             Ok(batch) => check(&batch, &expected),
@@ -67,18 +67,18 @@ fn errors_are_in_their_places(dataset: &Dataset, damaged: &[u64]) {
     assert!(intact.epoch(0).all(|batch| batch.is_ok()), "columns that are not requested do not matter");
 }
 
-fn substituted(dataset: &Dataset, world: u32, batch: u32, epoch: u64) -> (BTreeMap<u64, Vec<u64>>, Receipt) {
+fn substituted(dataset: &Dataset, world_size: u32, batch: u32, epoch: u64) -> (BTreeMap<u64, Vec<u64>>, Receipt) {
     let (mut found, mut receipt) = (BTreeMap::new(), Receipt::default());
-    for rank in 0..world {
-        let loader = options(batch).rank(rank, world).on_damage(OnDamage::Substitute);
+    for rank in 0..world_size {
+        let loader = options(batch).rank(rank, world_size).on_damage(OnDamage::Substitute);
         let loader = loader.loader(&View::all(dataset)).unwrap();
         let mut batches = loader.epoch(epoch);
         let mut substitutes = 0;
         for batch in batches.by_ref() {
             let batch: Batch = batch.unwrap();
-            check(&batch, batch.samples());
-            let expected = loader.samples(epoch, batch.position()).unwrap();
-            for (position, (&sample, &requested)) in batch.samples().iter().zip(&expected).enumerate() {
+            check(&batch, batch.indices());
+            let expected = loader.indices(epoch, batch.position()).unwrap();
+            for (position, (&sample, &requested)) in batch.indices().iter().zip(&expected).enumerate() {
                 assert_eq!(batch.substituted().contains(&position), sample != requested);
                 found.entry(requested).or_insert_with(Vec::new).push(sample);
             }
@@ -96,8 +96,8 @@ fn substitutes_are_the_same_on_any_number_of_ranks() {
     let (dataset, damaged) = damaged(&folder);
     for epoch in 0..3 {
         let (found, receipt) = substituted(&dataset, 1, 7, epoch);
-        for (world, batch) in [(2, 20), (3, 1)] {
-            assert_eq!(substituted(&dataset, world, batch, epoch), (found.clone(), receipt));
+        for (world_size, batch) in [(2, 20), (3, 1)] {
+            assert_eq!(substituted(&dataset, world_size, batch, epoch), (found.clone(), receipt));
         }
         let mut expected_receipt = Receipt::default();
         for requested in 0..SAMPLES {

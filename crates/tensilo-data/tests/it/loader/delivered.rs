@@ -22,7 +22,7 @@ proptest! {
     fn ranks_together_have_each_sample_once(
         mode in prop::sample::select(modes().to_vec()),
         batch in 1..70_u32,
-        world in 1..4_u32,
+        world_size in 1..4_u32,
         seed in any::<u64>(),
         epoch in 0..3_u64,
         decode_threads in 1..4_usize,
@@ -44,8 +44,8 @@ proptest! {
         };
         let dataset = options.open(folder()).unwrap();
         let mut delivered: Vec<u64> = Vec::new();
-        for rank in 0..world {
-            let options = LoaderOptions::new(batch).order(mode).seed(seed).rank(rank, world).last_batch(LastBatch::Exact);
+        for rank in 0..world_size {
+            let options = LoaderOptions::new(batch).order(mode).seed(seed).rank(rank, world_size).last_batch(LastBatch::Exact);
             let options = options.decode_threads(decode_threads).io_depth(io_depth).prefetch(prefetch);
             let options = options.columns(columns.clone());
             let loader = options.loader(&View::all(&dataset)).unwrap();
@@ -53,9 +53,9 @@ proptest! {
             prop_assert_eq!(batches.batches_left(), loader.batches_per_epoch());
             for batch in batches {
                 let batch = batch.unwrap();
-                check(&batch, batch.samples());
-                prop_assert_eq!(batch.samples(), loader.samples(epoch, batch.position()).unwrap());
-                delivered.extend(batch.samples());
+                check(&batch, batch.indices());
+                prop_assert_eq!(batch.indices(), loader.indices(epoch, batch.position()).unwrap());
+                delivered.extend(batch.indices());
             }
         }
         delivered.sort_unstable();
@@ -68,12 +68,12 @@ fn several_epochs_follow_each_other() {
     let loader = LoaderOptions::new(50).order(Order::Shuffled).seed(9).loader(&View::all(&dataset())).unwrap();
     let found: Vec<(u64, u64, Vec<u64>)> = loader
         .epochs(4..7)
-        .map(|batch| batch.map(|batch| (batch.epoch(), batch.position(), batch.samples().to_vec())).unwrap())
+        .map(|batch| batch.map(|batch| (batch.epoch(), batch.position(), batch.indices().to_vec())).unwrap())
         .collect();
     assert_eq!(found.len(), 9);
     for (number, (epoch, position, samples)) in found.iter().enumerate() {
         assert_eq!((*epoch, *position), (4 + number as u64 / 3, number as u64 % 3 * 50));
-        assert_eq!(*samples, loader.samples(*epoch, *position).unwrap());
+        assert_eq!(*samples, loader.indices(*epoch, *position).unwrap());
     }
     assert_eq!(loader.epochs(4..4).count(), 0);
 }
@@ -84,8 +84,12 @@ fn views_are_what_they_select() {
     let split = Split::new(SAMPLES, 3, 0..Split::END / 2).unwrap();
     let list = SampleList::new([7, 7, 151, 0]);
     let views = [View::split(&dataset, &split).unwrap(), View::list(&dataset, &list).unwrap()];
-    let component =
-        |view: &View, weight| Component { dataset_id: dataset.id(), view: view.identity(), samples: view.n(), weight };
+    let component = |view: &View, weight| Component {
+        dataset_id: dataset.id(),
+        view: view.identity(),
+        samples: view.sample_count(),
+        weight,
+    };
     let mixture = Mixture::new(&[component(&views[0], 3), component(&views[1], 1)], 1000, 5, 4).unwrap();
     let mixed = View::mixture(&mixture, &views).unwrap();
     assert!(View::mixture(&mixture, &views[..1]).is_err());
@@ -93,11 +97,11 @@ fn views_are_what_they_select() {
         let mut count = 0;
         for batch in LoaderOptions::new(33).last_batch(LastBatch::Exact).loader(view).unwrap().epoch(2) {
             let batch = batch.unwrap();
-            let samples: Vec<u64> = batch.samples().iter().map(|&v| view.sample(v, 2).unwrap().1).collect();
+            let samples: Vec<u64> = batch.indices().iter().map(|&v| view.sample(v, 2).unwrap().1).collect();
             check(&batch, &samples);
             count += samples.len() as u64;
         }
-        assert_eq!(count, view.n());
+        assert_eq!(count, view.sample_count());
     }
 }
 
@@ -136,7 +140,7 @@ fn any_samples_are_read_by_the_calling_thread() {
     let mut reader = loader.reader();
     for samples in [vec![5, 3, 5], vec![], vec![151, 0, 37, 38, 101], (0..SAMPLES).rev().collect()] {
         let batch = reader.take(&samples).unwrap();
-        assert_eq!(batch.samples(), samples);
+        assert_eq!(batch.indices(), samples);
         check(&batch, &samples);
     }
     assert!(reader.take(&[0, SAMPLES]).unwrap_err().to_string().contains("152"));

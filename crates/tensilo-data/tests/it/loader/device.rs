@@ -105,7 +105,7 @@ proptest! {
         let mut on_host = expected.epoch(0);
         while let Some(expected) = on_host.next() {
             let ((found, memory), expected) = (batches.next().unwrap().unwrap(), expected.unwrap());
-            prop_assert_eq!(found.samples(), expected.samples());
+            prop_assert_eq!(found.indices(), expected.indices());
             let memory = read(&memory);
             for (found, expected) in found.columns().iter().zip(expected.columns()) {
                 check_column(found, &memory, expected);
@@ -130,7 +130,7 @@ fn a_wrong_block_gives_the_error_of_the_processor() {
         fs::create_dir(folder.path("data")).unwrap();
         fs::write(folder.path("data/file.tsl"), vector(name)).unwrap();
         let Ok(dataset) = Dataset::open(folder.path("data")) else { continue };
-        let (view, count) = (View::all(&dataset), View::all(&dataset).n());
+        let (view, count) = (View::all(&dataset), View::all(&dataset).sample_count());
         let options = || LoaderOptions::new(count as u32).order(Order::Sequential);
         let Ok(loader) = options().loader(&view) else { continue };
         let expected = loader.epoch(0).next().unwrap();
@@ -199,7 +199,7 @@ fn a_batch_that_has_no_memory_is_not_lost() {
         let Some(found) = batches.next() else { break };
         match found {
             Ok((found, _)) => {
-                assert_eq!(found.samples(), on_host.next().unwrap().unwrap().samples());
+                assert_eq!(found.indices(), on_host.next().unwrap().unwrap().indices());
                 assert_eq!(batches.state(), on_host.state());
             }
             Err(error) => {
@@ -220,7 +220,7 @@ fn a_batch_that_has_no_memory_is_not_lost() {
 fn resident_samples_are_those_of_the_view() {
     let (dataset, gpu) = (Dataset::open(folder()).unwrap(), Gpu::emulated());
     let all = View::all(&dataset);
-    let n = all.n();
+    let n = all.sample_count();
     let backwards: Vec<u64> = (0..n).rev().filter(|sample| sample % 3 > 0).collect();
     for view in [all.clone(), View::list(&dataset, &SampleList::new(backwards)).unwrap()] {
         let options = || {
@@ -229,15 +229,18 @@ fn resident_samples_are_those_of_the_view() {
             options.pad("tokens", Padding::new().multiple(3).value(7.0))
         };
         let mut reports = Vec::new();
-        let resident = options().decode_on(&gpu).resident(&view, 0..view.n(), usize::MAX, |done, total| {
+        let resident = options().decode_on(&gpu).resident(&view, 0..view.sample_count(), usize::MAX, |done, total| {
             reports.push((done, total));
             ControlFlow::Continue(())
         });
         let resident = resident.unwrap();
-        assert_eq!(resident.sample_count(), view.n());
+        assert_eq!(resident.sample_count(), view.sample_count());
         // in several batches
-        assert!(reports.len() > 1 && reports[..2] == [(0, view.n()), (64, view.n())], "{reports:?}");
-        let order: Vec<u64> = (0..view.n()).map(|i| i * 7 % view.n()).collect();
+        assert!(
+            reports.len() > 1 && reports[..2] == [(0, view.sample_count()), (64, view.sample_count())],
+            "{reports:?}"
+        );
+        let order: Vec<u64> = (0..view.sample_count()).map(|i| i * 7 % view.sample_count()).collect();
         let expected = options().reader(&view).unwrap().take(&order).unwrap();
         let numbers: Vec<i64> = order.iter().map(|&sample| sample as i64).collect();
         let indices = gpu.buffer_from(bytemuck::cast_slice(&numbers)).unwrap();
@@ -259,7 +262,7 @@ fn resident_samples_are_those_of_the_view() {
             assert_eq!(column.nulls(), nulls);
         }
         // a range of the view
-        let half = view.n() / 2..view.n();
+        let half = view.sample_count() / 2..view.sample_count();
         let part = LoaderOptions::new(1).columns(["id"]).decode_on(&gpu);
         let part = part.resident(&view, half.clone(), usize::MAX, |_, _| ControlFlow::Continue(())).unwrap();
         assert_eq!(part.sample_count(), half.end - half.start);
@@ -272,14 +275,16 @@ fn resident_samples_are_those_of_the_view() {
             options().decode_on(&gpu).resident(&view, 0..64, usize::MAX, |_, _| ControlFlow::Continue(())).unwrap();
         let none = options()
             .decode_on(&gpu)
-            .resident(&view, 0..view.n(), first.byte_count() / 2, |_, _| ControlFlow::Continue(()));
+            .resident(&view, 0..view.sample_count(), first.byte_count() / 2, |_, _| ControlFlow::Continue(()));
         assert_eq!(none.unwrap().sample_count(), 0);
         let room = (first.byte_count() + resident.byte_count()) / 2;
-        let some = options().decode_on(&gpu).resident(&view, 0..view.n(), room, |_, _| ControlFlow::Continue(()));
+        let some =
+            options().decode_on(&gpu).resident(&view, 0..view.sample_count(), room, |_, _| ControlFlow::Continue(()));
         let some = some.unwrap();
-        assert!((64..view.n()).contains(&some.sample_count()) && some.byte_count() <= room, "{some:?}");
-        let cancelled =
-            options().decode_on(&gpu).resident(&view, 0..view.n(), usize::MAX, |_, _| ControlFlow::Break(()));
+        assert!((64..view.sample_count()).contains(&some.sample_count()) && some.byte_count() <= room, "{some:?}");
+        let cancelled = options()
+            .decode_on(&gpu)
+            .resident(&view, 0..view.sample_count(), usize::MAX, |_, _| ControlFlow::Break(()));
         assert!(cancelled.unwrap_err().to_string().contains("cancelled"));
     }
 }
@@ -297,8 +302,8 @@ fn columns_that_cannot_stay_on_a_gpu_are_named() {
     assert!(resident(with("maybe").cast("maybe", DType::I64)).contains("casts only"));
     assert!(resident(with("words")).contains("text, bytes"));
     let all = View::all(&dataset);
-    let whole = with("maybe").resident(&all, 0..all.n(), usize::MAX, |_, _| ControlFlow::Continue(()));
+    let whole = with("maybe").resident(&all, 0..all.sample_count(), usize::MAX, |_, _| ControlFlow::Continue(()));
     assert!(whole.unwrap_err().to_string().contains("some files do not have it"));
-    let beyond = with("id").resident(&all, 0..all.n() + 1, usize::MAX, |_, _| ControlFlow::Continue(()));
-    assert!(beyond.unwrap_err().to_string().contains("are not in a view of"));
+    let beyond = with("id").resident(&all, 0..all.sample_count() + 1, usize::MAX, |_, _| ControlFlow::Continue(()));
+    assert!(beyond.unwrap_err().to_string().contains("are not in the view, which has"));
 }

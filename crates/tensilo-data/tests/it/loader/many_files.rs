@@ -31,9 +31,9 @@ fn check(batch: &Batch, samples_without_y: u64) {
         let bytes = batch.columns()[column].bytes();
         bytes.chunks_exact(4).map(|bytes| u64::from(u32::from_ne_bytes(bytes.try_into().unwrap()))).collect()
     };
-    assert_eq!(values(0), batch.samples());
+    assert_eq!(values(0), batch.indices());
     let has_y = |sample: u64| if sample < samples_without_y { 0 } else { sample };
-    assert_eq!(values(1), batch.samples().iter().map(|&sample| has_y(sample)).collect::<Vec<_>>());
+    assert_eq!(values(1), batch.indices().iter().map(|&sample| has_y(sample)).collect::<Vec<_>>());
 }
 
 #[test]
@@ -48,7 +48,7 @@ fn samples_of_files_that_are_not_open_are_delivered() {
         for batch in options.loader(&View::all(&dataset)).unwrap().epochs(0..2) {
             let batch = batch.unwrap();
             check(&batch, without_y);
-            delivered += batch.samples().len() as u64;
+            delivered += batch.indices().len() as u64;
         }
         assert_eq!(delivered, 2 * samples);
     }

@@ -14,7 +14,7 @@ type Rest = Vec<(u64, Vec<u64>, Vec<f32>)>;
 
 fn contents(batch: &Batch) -> (u64, Vec<u64>, Vec<f32>) {
     let values = batch.column("vector").unwrap().values::<f32>().unwrap().to_vec();
-    (batch.position(), batch.samples().to_vec(), values)
+    (batch.position(), batch.indices().to_vec(), values)
 }
 
 fn options() -> LoaderOptions {

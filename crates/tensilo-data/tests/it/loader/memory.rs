@@ -48,7 +48,7 @@ fn values_are_in_memory_of_the_caller() {
     let mut retained = Vec::new();
     for batch in loader.epoch(0) {
         let mut batch = batch.unwrap();
-        check(&batch, batch.samples());
+        check(&batch, batch.indices());
         let expected: Vec<Vec<u8>> = batch.columns().iter().map(|column| column.bytes().to_vec()).collect();
         for (column, expected) in batch.columns_mut().iter_mut().zip(expected) {
             let memory = column.take_memory().expect("memory of the caller");

@@ -118,7 +118,7 @@ pub fn create(folder: &Path) -> Dataset {
 
 /// Checks every column of a batch against the model. `samples` are indices in the dataset.
 pub fn check(batch: &Batch, samples: &[u64]) {
-    assert_eq!(batch.samples().len(), samples.len());
+    assert_eq!(batch.indices().len(), samples.len());
     for name in COLUMNS {
         let Ok(column) = batch.column(name) else { continue };
         assert_eq!(column.sample_count(), samples.len());

@@ -31,7 +31,7 @@ impl Source for CountingSource {
 fn each_run_is_prefetched_once() {
     let folder = Folder::new();
     create(&folder.path("data"));
-    let prefetched = |read_ahead: ReadAhead, world: u32, epochs: u64| {
+    let prefetched = |read_ahead: ReadAhead, world_size: u32, epochs: u64| {
         let count = Arc::new(AtomicUsize::new(0));
         let counter = count.clone();
         let open = move |path: &std::path::Path, options: OpenOptions| {
@@ -39,11 +39,12 @@ fn each_run_is_prefetched_once() {
         };
         let dataset = DatasetOptions::new().open_with(open).open(folder.path("data")).unwrap();
         let mode = Order::Windowed(WindowSizes::new(5, 3).unwrap());
-        let options = LoaderOptions::new(10).order(mode).last_batch(LastBatch::Exact).columns(["id"]).rank(0, world);
+        let options =
+            LoaderOptions::new(10).order(mode).last_batch(LastBatch::Exact).columns(["id"]).rank(0, world_size);
         let loader = options.decode_threads(1).read_ahead(read_ahead).loader(&View::all(&dataset)).unwrap();
         for batch in loader.epochs(0..epochs) {
             let batch = batch.unwrap();
-            check(&batch, batch.samples());
+            check(&batch, batch.indices());
         }
         count.load(Ordering::Relaxed)
     };

@@ -7,13 +7,13 @@ use tensilo_data::{
 };
 use tensilo_testing::Folder;
 
-fn options(rank: u32, world: u32, batch: u32) -> LoaderOptions {
-    LoaderOptions::new(batch).columns(["id"]).rank(rank, world).decode_threads(1)
+fn options(rank: u32, world_size: u32, batch: u32) -> LoaderOptions {
+    LoaderOptions::new(batch).columns(["id"]).rank(rank, world_size).decode_threads(1)
 }
 
 /// Takes some batches, and returns their samples.
 fn take(batches: &mut BatchIterator, count: usize) -> Vec<Vec<u64>> {
-    batches.take(count).map(|batch| batch.expect("an intact file").samples().to_vec()).collect()
+    batches.take(count).map(|batch| batch.expect("an intact file").indices().to_vec()).collect()
 }
 
 #[test]
@@ -54,11 +54,11 @@ proptest! {
         let first = options(0, 1, 1).order(mode).seed(seed).last_batch(LastBatch::Exact).loader(&view).unwrap().epoch(1).state();
         let (mut state, mut delivered) = (first, Vec::new());
         let last = (2, 5, u64::MAX);
-        for (world, batch, steps) in worlds.into_iter().chain([last]) {
+        for (world_size, batch, steps) in worlds.into_iter().chain([last]) {
             let mut next = None;
             let mut receipt = state.receipt;
-            for rank in 0..world {
-                let mut batches = options(rank, world, batch).loader(&view).unwrap().resume(&state).unwrap();
+            for rank in 0..world_size {
+                let mut batches = options(rank, world_size, batch).loader(&view).unwrap().resume(&state).unwrap();
                 let count = usize::try_from(steps.min(batches.batches_left())).unwrap();
                 delivered.extend(take(&mut batches, count).into_iter().flatten());
                 receipt = receipt.plus(batches.receipt());

@@ -9,8 +9,9 @@ use crate::dataset::versions;
 use crate::error::DataError;
 use crate::manifest::Version;
 
-/// Creates a dataset whose versions add these numbers of groups. Before the version `repacked`, all
-/// groups are replaced. A writer was killed at each version.
+/// Creates a dataset with one version for each entry of `appended`, which says how many groups the
+/// version adds. Version `repacked` drops all earlier groups. For each version, another writer was
+/// killed.
 fn dataset(appended: &[usize], repacked: u64) -> (CrashStore, Version) {
     let store = CrashStore::default();
     let mut version = Version::empty();
@@ -27,7 +28,7 @@ fn dataset(appended: &[usize], repacked: u64) -> (CrashStore, Version) {
     (store, version)
 }
 
-/// Checks that every version is complete, and returns their numbers.
+/// Checks that every version of an image is complete, and returns their numbers.
 fn whole_versions(image: &Image) -> Vec<u64> {
     let versions = versions::list(image, root()).unwrap();
     assert!(versions.iter().all(|&version| samples_of(image, version) > 0));
@@ -54,7 +55,7 @@ fn check(appended: &[usize], repacked: u64, keep: u64) {
     assert_eq!(numbers_of_versions.len() as u64, newest - retained + 1, "each version is removed on its own");
     println!("{images} images");
 
-    // all remaining files are listed, except the files of the working writer
+    // all remaining files are listed, except the files of the active writer
     let left = store.now();
     assert_eq!(whole_versions(&left), (newest - retained + 1..=newest).collect::<Vec<_>>());
     let again = find(&store, root(), keep).unwrap();
@@ -79,7 +80,7 @@ fn every_version_that_is_left_has_its_pages() {
 }
 
 /// Only an old version has its groups in pages. A writer that is working on the next version may
-/// list such a page again, and the page must still exist then.
+/// list such a page again, so the page must not be removed.
 #[test]
 fn a_page_that_may_be_listed_again_stays() {
     let (store, paged) = dataset(&[600], 9);
@@ -105,7 +106,7 @@ fn a_page_that_may_be_listed_again_stays() {
     assert_eq!(store.names("manifest/pages").unwrap().len(), changed.pages.len());
 }
 
-/// The images expose an error: files removed before the versions that list them.
+/// The images reveal files that were removed before the versions that list them.
 #[test]
 #[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
 fn files_that_are_removed_first_are_noticed() {
@@ -116,7 +117,7 @@ fn files_that_are_removed_first_are_noticed() {
     store.crash_images(from, |image, _| drop(whole_versions(image)));
 }
 
-/// Files are removed only after the removal of versions is durable.
+/// The images reveal files that were removed before the removal of their versions was durable.
 #[test]
 #[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
 fn versions_that_come_back_without_their_files_are_noticed() {
@@ -128,7 +129,8 @@ fn versions_that_come_back_without_their_files_are_noticed() {
     store.crash_images(from, |image, _| drop(whole_versions(image)));
 }
 
-/// A slow writer finds the name of its version free, because that version was removed.
+/// A slow writer finds the name of its version free, because the version that had this name was
+/// removed.
 #[test]
 fn a_name_that_was_freed_is_no_win() {
     let (store, version) = dataset(&[1], 9);
@@ -138,7 +140,8 @@ fn a_name_that_was_freed_is_no_win() {
     let (mut third, added) = append(&store, &second, 1);
     third.parent = Some((2, second.to_bytes().1));
     publish(&store, root(), &mut third, &added).unwrap();
-    // the removal also takes the data files of a writer whose version exists; this one has none
+    // this also removes the data files of the slow writer, because a version with its number
+    // exists; this store reports success when missing files are made durable
     let found = find(&store, root(), 1).unwrap();
     remove(&store, root(), &found).unwrap();
     assert!(store.read(&path_of(2), 1 << 20).is_err());

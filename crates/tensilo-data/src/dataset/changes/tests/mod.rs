@@ -115,7 +115,7 @@ fn every_crash_leaves_a_whole_version_with_its_pages() {
     check(&[1_030, 1]);
 }
 
-/// The images expose an error: a version whose files are not durable.
+/// The images reveal a version whose files are not durable.
 #[test]
 #[should_panic(expected = "called `Result::unwrap()` on an `Err` value")]
 fn a_version_before_its_files_is_noticed() {
@@ -127,7 +127,7 @@ fn a_version_before_its_files_is_noticed() {
     });
 }
 
-/// A manifest can list the same page many times; it is in memory only once.
+/// If a manifest lists the same page many times, the page is in memory only once.
 #[test]
 fn a_page_that_is_listed_many_times_is_in_memory_once() {
     let store = CrashStore::default();

@@ -1,4 +1,4 @@
-//! Versions whose publication is not certain at once (M-8.7, M-8.8).
+//! Versions for which it is not immediately certain whether they were published (M-8.7, M-8.8).
 
 use super::super::publish::{PublishError, publish};
 use super::{append, root};
@@ -9,7 +9,7 @@ use crate::manifest::{Hex, Version, path_of};
 use std::io;
 use tensilo_testing::Folder as TestFolder;
 
-/// The answer to creating the name of a version, and what really happened.
+/// The answer of the store when a writer creates the name of a version, and what really happened.
 #[derive(Clone, Copy, Debug)]
 enum Answer {
     /// An error; nothing happened.
@@ -22,7 +22,7 @@ enum Answer {
     FailedAfterwards,
     /// An error, although the name was created; the version cannot be made durable.
     FailedForGood,
-    /// Success, but the version has been removed since, and there is a much newer one.
+    /// Success, but the version has since been removed, and there is a much newer one.
     Gone,
     /// Success, and there is a much newer version.
     Passed,
@@ -34,12 +34,12 @@ enum Answer {
     FollowedByDamage,
 }
 
-/// A folder with a fixed answer to publishing versions.
+/// A folder that gives a fixed answer when a version is published.
 #[derive(Debug)]
 struct FaultyFolder(Folder, Answer);
 
 impl FaultyFolder {
-    /// Publishes a version as another writer, made from the version with this digest.
+    /// Publishes a version as another writer would, with the digest of its parent.
     fn publish_newer(&self, number: u64, parent: Hex) -> io::Result<()> {
         let newer = Version { number, parent: Some((number - 1, parent)), ..Version::empty() };
         self.0.publish(&path_of(number), &newer.to_bytes().0)
@@ -149,7 +149,8 @@ fn a_winning_writer_succeeds_whatever_the_store_answers() {
     }
 }
 
-/// An existing page is compared, so another writer's damaged page is not listed.
+/// An existing page is compared with the expected bytes, so another writer's damaged page is not
+/// listed.
 #[test]
 fn a_damaged_page_is_never_listed_again() {
     let folder = TestFolder::new();
@@ -169,7 +170,8 @@ fn a_damaged_page_is_never_listed_again() {
     assert!(store.read(&path_of(1), 1 << 20).is_err());
 }
 
-/// If groups have many files with long paths, a page has fewer groups, to stay within M-2.4.
+/// If groups have many files with long paths, a page has fewer groups, to stay below the limit of
+/// M-2.4.
 #[test]
 fn a_page_of_long_groups_has_fewer_of_them() {
     let folder = TestFolder::new();

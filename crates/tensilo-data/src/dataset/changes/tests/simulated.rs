@@ -1,14 +1,14 @@
-//! A store that records every operation, and the images that a power loss may leave.
+//! A store that records every operation, and the images that a power loss can leave.
 //!
-//! An operation is certain only after the file or folder was synced. An image has all certain
-//! operations, and any subset of the others.
+//! An operation is certain to survive only once its file or folder has been synced. An image is the
+//! result of all certain operations and any subset of the other operations.
 
 use crate::dataset::store::Store;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Mutex;
 
-/// One step, before or after which power may be lost.
+/// One operation. Power can be lost before or after it.
 #[derive(Clone, Debug)]
 enum Op {
     /// Creates a name in a folder: a folder (`None`), or a file with these bytes.
@@ -32,7 +32,7 @@ fn parent(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
-/// If more names than this are uncertain, only some subsets are tried.
+/// If more operations than this are uncertain, only some subsets are tried.
 const MAX_EXHAUSTIVE_OPS: usize = 8;
 
 impl CrashStore {
@@ -50,11 +50,11 @@ impl CrashStore {
         self.0.lock().unwrap().push(op);
     }
 
-    /// Calls `show` with every image after operation `from`: all certain names, and any of the
-    /// others. The flag says whether it is the last moment.
+    /// Calls `show` with every image that a power loss after operation `from`, or after any later
+    /// one, can leave. The flag says whether the power loss comes after the last operation.
     pub(super) fn crash_images(&self, from: usize, mut show: impl FnMut(&Image, bool)) {
         let log = self.0.lock().unwrap().clone();
-        // a long series of files would give the same state each time
+        // in a long series of files, most moments give equivalent images
         let step = (log.len() / 400).max(1);
         let moments =
             (from..=log.len()).filter(|moment| moment % step == 0 || moment - from < 40 || log.len() - moment < 40);
@@ -79,7 +79,7 @@ impl CrashStore {
     }
 }
 
-/// Returns the operations that are not certain to be on disk.
+/// Returns the indices of the operations that are not certain to be on disk.
 fn uncertain(done: &[Op]) -> Vec<usize> {
     let is_uncertain = |(at, op): &(usize, &Op)| match op {
         Op::Name { path, .. } => {
@@ -101,8 +101,8 @@ fn pick(from: &[usize], is_picked: impl Fn(usize) -> bool) -> BTreeSet<usize> {
     from.iter().enumerate().filter(|(i, _)| is_picked(*i)).map(|(_, &at)| at).collect()
 }
 
-/// Returns what is left if the uncertain operations `lost` did not reach the disk. A file whose
-/// name is durable may lack its bytes.
+/// Returns the image that remains if the uncertain operations `lost` did not reach the disk. If the
+/// name of a file is durable but its bytes are lost, the file is empty.
 fn image(done: &[Op], lost: &BTreeSet<usize>) -> Image {
     let mut image = Image::default();
     for (at, op) in done.iter().enumerate() {
@@ -125,7 +125,7 @@ fn image(done: &[Op], lost: &BTreeSet<usize>) -> Image {
 }
 
 impl CrashStore {
-    /// Returns what programs see if power is not lost.
+    /// Returns the image that programs see as long as power is not lost.
     pub(super) fn now(&self) -> Image {
         image(&self.0.lock().unwrap(), &BTreeSet::new())
     }
@@ -149,7 +149,7 @@ impl Store for CrashStore {
         Ok(!exists)
     }
 
-    /// Like `AtomicFile`, which has tests of its own.
+    /// Works like `AtomicFile`, which has its own tests.
     fn publish(&self, path: &str, bytes: &[u8]) -> io::Result<()> {
         if self.now().0.contains_key(path) {
             return Err(io::ErrorKind::AlreadyExists.into());
@@ -170,7 +170,7 @@ impl Store for CrashStore {
     }
 
     fn remove(&self, path: &str) -> io::Result<()> {
-        // the contents of a folder first
+        // the contents of a folder are removed first
         let inside = self.now().0.into_keys().rev().filter(|found| found.starts_with(&format!("{path}/")));
         inside.chain([path.to_owned()]).for_each(|path| self.push(Op::Remove(path)));
         Ok(())
