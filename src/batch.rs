@@ -1,4 +1,4 @@
-//! Batches of samples, as writers take them, and the lists of nested columns.
+//! Batches of samples, as writers accept them, and the lists of nested columns.
 //!
 //! A [`ColumnBatch`] borrows everything from its caller: values, extents, nulls, and the lists of
 //! each level if the column is nested. [`ColumnBatch::check`] checks all of it before a writer
@@ -48,7 +48,7 @@ pub struct ListBatch<'a> {
 #[derive(Clone, Copy, Debug)]
 enum Lengths<'a> {
     Lengths(&'a [u32]),
-    /// Ascending offsets: one more than the number of lists.
+    /// Offsets in ascending order, one more than there are lists.
     Offsets(&'a [u64]),
 }
 
@@ -62,7 +62,7 @@ impl<'a> ListBatch<'a> {
 
     /// Creates lists from the offsets at which their members start and end. There is one more
     /// offset than there are lists, and the first offset is 0, as in Arrow. Pushing the batch fails
-    /// if the offsets do not start at 0 or descend, or if a list has more than 2^32 - 1 members.
+    /// if the offsets descend or do not start at 0, or if a list has more than 2^32 - 1 members.
     pub fn from_offsets(offsets: &'a [u64]) -> Self {
         Self { lengths: Lengths::Offsets(offsets), validity: None }
     }
@@ -98,8 +98,8 @@ impl<'a> ListBatch<'a> {
         self.validity.is_some_and(|bitmap| !bit(bitmap, i))
     }
 
-    /// Fails if the lists do not have `member_count` members, if a null list has members, or if a
-    /// list is null although `may_be_null` is false.
+    /// Fails if the lists do not have `member_count` members in total, if a null list has members,
+    /// or if a list is null although `may_be_null` is false.
     fn check(&self, may_be_null: bool, member_count: usize) -> Result<()> {
         check_bitmap(self.validity, self.count(), may_be_null, "list")?;
         if let Lengths::Offsets(&[first, ..]) = self.lengths
@@ -131,7 +131,7 @@ impl<'a> ListBatch<'a> {
             Lengths::Offsets(offsets) => offsets.get(i..).and_then(|rest| rest.first_chunk()),
             Lengths::Lengths(_) => None,
         };
-        let Some(&[start, end]) = ends else { return Error::internal("a list of a batch has no length") };
+        let Some(&[start, end]) = ends else { return Error::internal("a list of a batch is beyond its offsets") };
         match end.checked_sub(start) {
             Some(length) => {
                 let max = u32::MAX;
@@ -281,7 +281,7 @@ impl<'a> ColumnBatch<'a> {
         let expected = self.expected_bytes(column)?;
         if expected != self.values.len() {
             let message = format!(
-                "the batch has {} bytes of values; {} {}s of shape {} take {expected}",
+                "the batch has {} bytes of values; {} {}s of shape {} need {expected}",
                 self.values.len(),
                 self.item_count,
                 column.item_name(),
@@ -376,8 +376,9 @@ pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
     Err(Error::wrong_type(format!("expected values of type {expected}, found {found}")))
 }
 
-/// Returns the size in bytes, before a cast, of the inner elements: the elements of a sample of a
-/// fixed shape, or the elements for one entry of the varying extents.
+/// Returns the size of the inner elements in bytes, before a cast. The inner elements are all
+/// elements of a sample if the shape is fixed, and otherwise the elements for each combination of
+/// indices in the varying dimensions.
 pub(crate) fn pushed_inner_bytes(column: &ColumnSchema) -> Result<usize> {
     let elements = column.layout()?.inner_bytes / column.dtype.element_bytes(); // the divisor is 1, 2, 4 or 8
     let bytes = elements.checked_mul(column.pushed_dtype().element_bytes());
@@ -402,12 +403,12 @@ impl ListBuffer {
 
     /// Returns the offset at which the members of each list start, followed by the end of the last
     /// list. There is one more offset than there are lists, and the first offset is 0. A null list
-    /// is empty. Offsets count lists of the next level, or items.
+    /// is empty. Offsets are indices of lists of the next level, or of items.
     pub fn offsets(&self) -> &[u64] {
         &self.offsets
     }
 
-    /// Returns Arrow's validity bitmap of the lists; `None` if no list is null.
+    /// Returns the validity bitmap of the lists, in Arrow's layout; `None` if no list is null.
     pub fn validity(&self) -> Option<&[u8]> {
         (self.null_count > 0).then_some(self.validity.as_slice())
     }

@@ -53,7 +53,7 @@ pub enum ErrorKind {
     /// A progress callback stopped the work. All files are unchanged.
     Cancelled,
     /// A bug in tensilo, or a fault of this machine's processor or memory. The cause is neither the
-    /// file nor the caller. Please report it.
+    /// file nor the caller. Please report this.
     Internal,
     /// The operating system reported an error.
     Io,
@@ -107,7 +107,7 @@ impl Advice {
             ),
             Self::Cast(dtype) => format!("convert the source with a cast to {dtype}"),
             Self::StoredTypes => "export the stored types".to_owned(),
-            Self::IgnoreStatistics => "ignore the null counts that the input states".to_owned(),
+            Self::IgnoreStatistics => "ignore the null counts in the statistics of the input".to_owned(),
             Self::DiscardTail => "discard these bytes, which loses the data in them".to_owned(),
         }
     }

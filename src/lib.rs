@@ -43,10 +43,10 @@
 //!
 //! The root has the types that most programs use. The other items are in modules. [`source`] and
 //! [`sink`] read and write the bytes of a file. [`verify`], [`salvage`] and [`explain`] examine
-//! files, and [`facts`] has the facts that files state about themselves. [`stages`] reads in three
-//! stages. [`nested`] has lists and structs. [`search`] restricts what encoders try. [`error`] has
-//! the advice of errors, and [`limits`] the limits of the format. `import` and `export` convert
-//! other formats.
+//! files, and [`facts`] has the facts that files record about themselves. [`stages`] splits a read
+//! into three stages. [`nested`] has lists and structs. [`search`] restricts what encoders try.
+//! [`error`] defines the advice that errors contain, and [`limits`] the limits of the format.
+//! `import` and `export` convert other formats.
 //!
 //! # Layers
 //!
@@ -123,7 +123,7 @@ mod value;
 mod write;
 
 /// Restricts which techniques encoders may use. This shows how much each technique saves, and how
-/// much an encoder misses because it does not try all combinations.
+/// much an encoder loses by not trying all combinations.
 pub mod search {
     pub use crate::codec::{Search, Technique};
 }

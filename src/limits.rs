@@ -1,6 +1,6 @@
 //! The limits of chapter 8 of the format specification. Writers and readers enforce the same
-//! limits. If only readers did, writers could make files that no reader opens. If only writers did,
-//! readers would not be protected against malformed files.
+//! limits. If only readers enforced them, writers could make files that no reader opens. If only
+//! writers enforced them, readers would not be protected against malformed files.
 
 /// The maximum number of columns in a file.
 pub const COLUMNS: usize = 65_536;
@@ -11,8 +11,8 @@ pub const NAME_BYTES: usize = 1_024;
 pub const RANK: usize = 16;
 /// The maximum number of levels of lists in a nested column.
 pub const LEVELS: usize = 16;
-/// The maximum number of names in a path, and therefore the maximum depth of structs. Longer paths
-/// are not followed, because deeper structs would take too much stack.
+/// The maximum number of names in a path, and therefore the maximum depth of structs. A column with
+/// a longer path is not placed in a struct, because deeper structs would take too much stack.
 pub const PATH_NAMES: usize = 128;
 /// The maximum extent in a shape.
 pub const EXTENT: u32 = u32::MAX - 1;

@@ -6,8 +6,8 @@
 //! therefore `unsafe`: the caller promises that the mapped bytes do not change.
 //!
 //! The promise is easy to keep for files that this crate writes: a new file is complete when it
-//! gets its name, and appends write only after the last commit. A reader maps the file only up to
-//! the end of the last commit, so the file can be appended to while it is mapped.
+//! gets its name, and an append writes only beyond the end of the last commit. A reader maps the
+//! file only up to the end of the last commit, so the file can be appended to while it is mapped.
 
 use crate::bytes::le::u64_of;
 use crate::open::{FileIdentity, InMemory, PositionedFile, Source};
@@ -100,8 +100,8 @@ impl Reader {
     }
 }
 
-/// Advises the kernel of random access. Otherwise, its read-around would fetch many times more
-/// bytes than requested.
+/// Advises the kernel that accesses will be random. Otherwise, its read-around would fetch many
+/// times more bytes than requested.
 #[cfg(unix)]
 fn advise_random(map: &Mmap) {
     // only a hint: reading works without it

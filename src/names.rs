@@ -2,8 +2,8 @@
 //!
 //! An error about an unknown column lists the first few names. It also suggests the most similar
 //! name, by edit distance without regard to case. The names come from a file, which can be hostile
-//! and have many long names. Only short names among the first names are therefore compared, and all
-//! names in a message are escaped.
+//! and have many long names. The search for a similar name therefore considers only the first names
+//! and skips long ones, and all names in a message are escaped.
 
 use crate::Error;
 use crate::element::dtype::DType;

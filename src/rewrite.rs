@@ -6,8 +6,8 @@
 //! in that column. With [`RewriteOptions::drop_lost`], each sample that any column has lost is left
 //! out, and the samples after it move up.
 //!
-//! The chunks of all columns are merged in the order of their first samples, as a writer would have
-//! written them.
+//! The chunks of all columns are merged in the order of their first samples, which is the order in
+//! which a writer would have written them.
 //!
 //! Salvage can find intact chunks without any evidence that they belong to the damaged file. The
 //! metadata of the new file lists the samples of these chunks under [`UNCONFIRMED`], as far as
@@ -171,7 +171,8 @@ struct SampleRun {
     chunk: Option<u64>,
 }
 
-/// The runs of all columns in the order of their first samples, as a writer writes them.
+/// The runs of all columns in the order of their first samples, which is the order in which a
+/// writer writes them.
 struct SampleRuns {
     columns: Vec<ColumnRuns>,
     /// For each column that has runs left: the first sample of its next run, and its number.

@@ -1,8 +1,8 @@
 //! A single value for a writer: one sample of one column.
 //!
-//! A [`Value`] borrows elements, or owns them if they are made on the fly (scalars, texts, lists).
-//! It has an element type, but not the shape of its column. If more than one extent varies, the
-//! caller states the varying extents; otherwise they follow from the number of elements. A list
+//! A [`Value`] borrows elements, or owns them if they are made on the fly (scalars, strings,
+//! lists). It has an element type, but not the shape of its column. If more than one extent varies,
+//! the caller states the varying extents; otherwise they follow from the number of elements. A list
 //! contains values, which can be lists. A writer turns the values of a sample into batches of one
 //! sample (`write/sample.rs`).
 
@@ -13,8 +13,8 @@ use std::ops::Deref;
 
 /// One sample of one column, for [`Writer::push`](crate::Writer::push).
 ///
-/// The constructors borrow the elements. `From` takes a scalar, a text, or an owned tensor or list.
-/// It also takes an `Option` of any of these, where `None` is null:
+/// The constructors borrow the elements. `From` accepts a scalar, a string, or an owned tensor or
+/// list. It also accepts an `Option` of any of these, where `None` is null:
 ///
 /// ```
 /// use tensilo::Value;

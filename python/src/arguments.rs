@@ -1,8 +1,8 @@
 //! Argument types shared by several functions.
 //!
 //! Each type accepts every form that a Python caller may use: a dict or another mapping, `"1GiB"`
-//! or a number, `"auto"` or a number. Its error says what to pass instead. The conversions of PyO3
-//! would report Rust types.
+//! or a number, `"auto"` or a number. Its error says what to pass instead; an error of PyO3's own
+//! conversions would name Rust types.
 //!
 //! Nothing here depends on what an argument is for; writer options are in `write/options.rs`.
 
@@ -106,7 +106,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingValue {
         let value: f64 = object.extract()?;
         if object.is_instance_of::<PyInt>() && !object.eq(value)? {
             return Err(PyValueError::new_err(format!(
-                "padding value {} is beyond 2^53 and has no exact float value",
+                "padding value {} cannot be represented exactly as a float",
                 object.repr()?
             )));
         }
@@ -120,7 +120,7 @@ pub fn members<'py>(dict: &Dict<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>
     dict.0.items().iter().map(|item| item.extract()).collect()
 }
 
-/// Parses a dict from column names to dtypes.
+/// Parses a dict that maps column names to dtypes.
 pub fn casts(casts: Option<&Dict<'_>>) -> PyResult<Vec<(String, DType)>> {
     let Some(casts) = casts else { return Ok(Vec::new()) };
     members(casts)?.into_iter().map(|(name, dtype)| Ok((name, dtype.extract::<DTypeArgument>()?.0))).collect()

@@ -1,9 +1,9 @@
 //! CLI commands as functions: `verify`, `inspect`, `salvage`, `draw_layout`, and the CLI itself.
 //!
 //! Commands run in this process, not in a subprocess whose output would have to be parsed. So a
-//! report becomes a dict, an error becomes an exception, and Ctrl-C ends a command as it ends all
-//! other long work of the package. `verify` calls the library and returns a dict per file; the
-//! other commands call [`tensilo_cli::embed`].
+//! report becomes a dict, an error becomes an exception, and Ctrl-C stops a command, like all other
+//! long work of the package. `verify` calls the library and returns a dict per file; the other
+//! commands call [`tensilo_cli::embed`].
 
 use crate::arguments::{Natural, Threads};
 use crate::dataset::source::is_pattern;
@@ -164,8 +164,8 @@ fn file_dict<'py>(py: Python<'py>, file: &FileReport) -> PyResult<Bound<'py, PyD
     };
     dict.set_item("message", message)?;
     dict.set_item("state", report.map_or(FileState::Damaged, VerifyReport::state).name())?;
-    dict.set_item("bytes", report.map(|report| report.file_bytes))?;
-    dict.set_item("samples", report.and_then(|report| report.sample_count))?;
+    dict.set_item("file_bytes", report.map(|report| report.file_bytes))?;
+    dict.set_item("sample_count", report.and_then(|report| report.sample_count))?;
     let findings = report.map_or(&[][..], |report| &report.findings);
     let findings: Vec<_> =
         findings.iter().map(|finding| finding_dict(py, &file.path, finding)).collect::<PyResult<_>>()?;

@@ -95,7 +95,8 @@ pub fn logical_type(column: &ColumnSchema) -> Option<String> {
     LogicalType::of(column).map(|logical| logical.to_string())
 }
 
-/// Fails if the elements of a column only encode its values, as the integers of decimals do.
+/// Fails if the elements of a column are only an encoding of its values, such as the integers of
+/// decimals.
 pub fn check_values(column: &ColumnSchema) -> PyResult<()> {
     LogicalType::check_values(column).map_err(|error| {
         let ways =

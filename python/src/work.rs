@@ -113,7 +113,7 @@ pub fn wait_for<T: Send + 'static>(py: Python<'_>, work: impl FnOnce() -> Result
 
 #[cold]
 fn panicked() -> PyErr {
-    PyRuntimeError::new_err("internal error: a thread of tensilo panicked; please report it")
+    PyRuntimeError::new_err("internal error: a tensilo thread panicked; please report this")
 }
 
 /// Runs work on another thread. The calling thread waits without the GIL, and calls `show` and

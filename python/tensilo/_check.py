@@ -19,8 +19,8 @@ class Report:
     """The findings of ``verify``.
 
     Attributes:
-        files (list of dict): one dict per file, with the keys path, state, bytes, samples, findings and
-            message. If the file cannot be opened or does not belong to the dataset, the message says why;
+        files (list of dict): one dict per file, with the keys path, state, file_bytes, sample_count,
+            findings and message. If the file cannot be opened or does not belong to the dataset, the message says why;
             otherwise it is None.
         findings (list of dict): the findings of all files, one dict each, with the keys path, kind, offset,
             bytes, region, column, samples, rule and message. The kind is "damaged", "uncommitted" (bytes
@@ -61,7 +61,7 @@ class Report:
         broken = [file for file in self.files if file["message"]]
         if broken:
             raise _error(broken[0]["message"], {"path": broken[0]["path"]})
-        findings = [damage for damage in self.findings if damage["kind"] == "damaged"]
+        findings = [finding for finding in self.findings if finding["kind"] == "damaged"]
         first = findings[0]
         more = f", and {len(findings) - 1} more damaged ranges" if len(findings) > 1 else ""
         rule = f" (rule {first['rule']})" if first["rule"] else ""
@@ -69,7 +69,7 @@ class Report:
 
     def __repr__(self) -> str:
         if self.ok:
-            samples = sum(file["samples"] or 0 for file in self.files)
+            samples = sum(file["sample_count"] or 0 for file in self.files)
             return f"Report(ok: {len(self.files)} files, {samples:,} samples)"
         lines = [file["message"] for file in self.files if file["message"]]
         lines += [f"{d['path']}: offset {d['offset']}, {d['bytes']} bytes: {d['message']}" for d in self.findings]

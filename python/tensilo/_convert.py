@@ -74,7 +74,7 @@ def convert(
         The ``Dataset``.
 
     Warns:
-        UserWarning: a column of decimals or intervals was stored as scaled integers, bytes or components.
+        UserWarning: a column of decimals or intervals was stored as unscaled integers, bytes or components.
             Arrays and loaders refuse such a column. With ``casts``, decimals are stored as their values
             and the components of intervals as plain numbers.
 
@@ -99,7 +99,7 @@ def convert(
     converted = _tensilo.open(output)
     for column in converted.schema.values():
         if column._advice is not None:
-            warnings.warn(f"{column._advice}; loaders and array files refuse this column", stacklevel=2)
+            warnings.warn(f"{column._advice}; loaders and exports to array files refuse this column", stacklevel=2)
     return converted
 
 

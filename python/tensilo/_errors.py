@@ -30,7 +30,7 @@ class CorruptionError(TensiloError):
 
 
 class UnsupportedError(TensiloError):
-    """A file needs a newer version of this package."""
+    """A file needs a different version or build of this package."""
 
 
 class ConflictError(TensiloError):

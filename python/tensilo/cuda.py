@@ -153,7 +153,7 @@ class ResidentDataset:
         if not 0 <= sample < self.resident:
             raise IndexError(f"sample {sample} is out of range for {len(self)} samples")
         self._streamed(torch.tensor([sample]))
-        raise RuntimeError(f"internal error: the GPU refused sample {sample}, which is intact; please report it")
+        raise RuntimeError(f"internal error: the GPU refused sample {sample}, which is intact; please report this")
 
     def _streamed(self, samples):
         """Reads samples that are not resident."""

@@ -140,8 +140,8 @@ def test_mds_shards_that_are_damaged(tmp_path):
     good = shard.read_bytes()
     for damaged, message in [
         (good[:-1], "sample 2 is outside the shard"),
-        (good[:10], "does not have the 3 samples"),
-        (b"\4" + good[1:], "does not have the 3 samples"),
+        (good[:10], "the index lists 3 samples"),
+        (b"\4" + good[1:], "the index lists 3 samples"),
         (good[:-7] + b"\4" + good[-6:], "sample 2 has 7 bytes, but its values end at 8"),
     ]:
         shard.write_bytes(damaged)

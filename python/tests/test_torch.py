@@ -241,7 +241,7 @@ def test_a_data_loader_pads(mixed, workers):
         Dataset(mixed, ["label"], pad={"mel": 0})
     with pytest.raises(ValueError, match="pad"):
         Dataset(mixed, pad={"label": 0})
-    with pytest.raises(ValueError, match="2\\^53"):
+    with pytest.raises(ValueError, match="represented exactly"):
         Dataset(mixed, pad={"mel": 2**53 + 1})
 
 

@@ -259,7 +259,7 @@ def test_a_file_of_a_dataset_is_verified_as_the_manifest_lists_it(tmp_path):
     with open(path, "ab") as file:
         file.write(b"of a later commit")
     report = ts.verify(tmp_path / "set")
-    assert report.ok and report.files[0]["bytes"] == listed
+    assert report.ok and report.files[0]["file_bytes"] == listed
 
 
 def test_damage_is_found_and_saved_from(mixed_path, tmp_path):

@@ -76,7 +76,7 @@ impl<T: FieldValue, const AT: usize, const N: usize> Field<T, AT, N> {
     }
 }
 
-/// Declares the fields of a structure of the file, at the offsets that the specification gives.
+/// Declares the fields of a structure of the file, at the offsets that the specification lists.
 ///
 /// ```text
 /// structure! {

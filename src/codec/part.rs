@@ -9,7 +9,7 @@
 //! need it.
 //!
 //! [`block_ends`] decides where blocks end. A block normally ends at the end of a sample, so one
-//! request reads a sample. A sample longer than a few blocks is divided between its rows.
+//! request can read a sample. A sample longer than a few blocks is divided at the ends of rows.
 //! Prediction restarts in each block, which makes the first row of a block more expensive, so a
 //! block of a long sample has a minimum number of rows.
 
@@ -30,7 +30,7 @@ pub(crate) struct PartSpec<'a> {
     pub element_bytes: usize,
     /// The decoded length in bytes.
     pub raw_bytes: usize,
-    /// The table that [`Encoding::table`](super::blocked::Encoding::table) names.
+    /// The table whose number [`Encoding::table`](super::blocked::Encoding::table) returns.
     #[cfg_attr(not(feature = "zstd"), expect(dead_code, reason = "the encoding that needs it is absent"))]
     pub zstd_dictionary: Option<&'a ZstdDictionary>,
 }
@@ -46,7 +46,7 @@ impl<'a> PartSpec<'a> {
     }
 
     /// Returns the width and the number of the elements. Fails if the length is not a whole number
-    /// of elements, or if no kernel has their width.
+    /// of elements, or if no kernel supports their width.
     pub(super) fn width_and_count(self) -> Result<(Width, usize)> {
         if let Some(width) = Width::from_bytes(self.element_bytes)
             && self.raw_bytes.is_multiple_of(width.bytes())
@@ -66,7 +66,7 @@ pub(crate) trait Tables {
     fn zstd_dictionary(&self, table: u32) -> Result<Arc<ZstdDictionary>>;
 }
 
-/// The body of a chunk. If the chunk is divided into blocks, this can be only its block index and
+/// The body of a chunk. If the chunk is divided into blocks, this may be only its block index and
 /// some of the blocks.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Body<'a> {
@@ -85,12 +85,12 @@ impl<'a> Body<'a> {
         Self { start: body, segment: &[], segment_offset: 0, is_mapped: false }
     }
 
-    /// Returns a body in a mapped file or in other memory that was not just read.
+    /// Returns a body that was not read just now, for example because the file is mapped.
     pub(crate) fn mapped(body: &'a [u8]) -> Self {
         Self { is_mapped: true, ..Self::whole(body) }
     }
 
-    /// Returns a body that was read partly: its start, and a segment that begins at byte
+    /// Returns a partially read body: its start, and a segment that begins at byte
     /// `segment_offset`.
     pub(crate) fn partial(start: &'a [u8], segment_offset: usize, segment: &'a [u8]) -> Self {
         Self { start, segment, segment_offset, is_mapped: false }

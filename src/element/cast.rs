@@ -8,7 +8,7 @@
 //! first: if the value is not exact, the last bit becomes 1. The second rounding then still sees
 //! that the value lies between two floats, and on which side of a tie it lies.
 //!
-//! [`CastFacts`] records the errors. The footer states them, because they cannot be computed again
+//! [`CastFacts`] records the errors. The footer stores them, because they cannot be computed again
 //! once the source is gone.
 
 use crate::element::dtype::DType;
@@ -29,7 +29,7 @@ pub struct CastFacts {
 }
 
 impl CastFacts {
-    /// Returns the facts of both casts combined.
+    /// Returns the combined facts of both casts.
     pub fn merged(&self, other: &Self) -> Self {
         Self {
             // forbids a sign bit, and the `max` of 0.0 and -0.0 can have one

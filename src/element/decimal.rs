@@ -2,10 +2,10 @@
 //!
 //! A cast requires two conversions: to an equal integer, if there is one, and to the nearest float,
 //! with its error. The fast path divides or multiplies by a power of ten, and a fused multiply-add
-//! computes the remainder. The result is correctly rounded if both operands are exact as floats,
-//! which is true up to 53 bits and 22 digits. All other decimals take the slow path. There, the
-//! standard library parses the digits, which rounds correctly, and integers of arbitrary length
-//! give the remainder.
+//! computes the remainder. The result is correctly rounded if both operands are exact as floats: an
+//! integer of up to 53 bits, and a power of up to 10^22. All other decimals take the slow path.
+//! There, the standard library parses the digits, which rounds correctly, and the remainder is
+//! computed with integers of arbitrary length.
 
 use crate::element::cast::Number;
 use std::cmp::Ordering;

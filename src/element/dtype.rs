@@ -1,7 +1,7 @@
 //! The types of elements.
 //!
 //! Chapter 3.2 of the specification is the registry of types. It has a code for each type, and the
-//! size of its elements. Files state both. A later release can add a type, and a reader that does
+//! size of its elements. Files contain both. A later release can add a type, and a reader that does
 //! not support it can still find, verify and copy its elements, but refuses to return them.
 //!
 //! Types of fewer than 8 bits store each element in one byte. require that the

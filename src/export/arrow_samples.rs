@@ -48,9 +48,9 @@ pub struct ArrowSamples<'a> {
 impl ArrowSamples<'_> {
     /// Returns the field and the array. Scalars become primitives. Tensors become nested lists,
     /// which have a fixed size where the extent is fixed. bf16 becomes f32, because Arrow has no
-    /// bf16. Small numbers become `UInt8`, and complex numbers become pairs of `Float32`. For both,
-    /// `tensilo.dtype` in the metadata of the field names the type. Decimals, times and intervals
-    /// get the type that their metadata names.
+    /// bf16. Small numbers become `UInt8`, and complex numbers become pairs of `Float32`. In both
+    /// cases, `tensilo.dtype` in the metadata of the field names the original type. Decimals, times
+    /// and intervals get the type that their metadata names.
     ///
     /// Fails if Arrow cannot hold the samples, for example because an extent is larger than
     /// 2^31 - 1.

@@ -5,9 +5,10 @@
 //! where a chunk or a group of the table ends, or where the batch would become too large. Batches
 //! continue across ranges, so they do not show where groups begin.
 //!
-//! The schema must state which dictionaries are ordered before the first sample is exported. A
-//! dictionary is not ordered if a sample has a value that was not in the initial dictionary of the
-//! source. Columns whose dictionary was ordered in the source are therefore read once in advance.
+//! Before the first sample is exported, the schema must state which dictionaries are ordered. A
+//! dictionary does not count as ordered if any sample has a value that was not in the initial
+//! dictionary of the source. Therefore, columns whose dictionary was ordered in the source are read
+//! once in advance.
 
 use super::column::ColumnBuilder;
 use super::elements::exported_bytes;
@@ -28,8 +29,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Returns the samples of the named columns (of all columns if `None`) as Arrow record batches,
-/// with the types that [the module](super) lists. The name of a struct selects all its fields. A
-/// field of a struct also selects the nulls of the struct.
+/// with the types that [the module](super) lists. The name of a struct selects all its fields.
+/// Selecting a field of a struct also selects the nulls of the struct.
 ///
 /// Batches have at most 65,536 samples, and at most 16 MiB unless a single sample is larger.
 ///
@@ -75,8 +76,8 @@ fn plan<T: Table>(
     Ok((BatchAssembler::new(table.schema(), table.path(), &columns, &casts, choice)?, columns))
 }
 
-/// Returns whether there are ordered dictionaries, and all samples have values in them. The schema
-/// must state this before any sample is exported.
+/// Returns whether there are ordered dictionaries, and whether they contain the values of all
+/// samples. The schema must state this before any sample is exported.
 fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> std::result::Result<bool, T::Error> {
     let columns = ordered_columns(table.schema(), columns);
     if columns.is_empty() || !table.is_from_one_conversion()? {
@@ -382,8 +383,8 @@ impl Budget {
 }
 
 /// Returns the numbers of the named columns, in the order of the names, or of all columns if
-/// `None`. The name of a struct selects all its fields. A field of a struct also selects the nulls
-/// of the struct.
+/// `None`. The name of a struct selects all its fields. Selecting a field of a struct also selects
+/// the nulls of the struct.
 fn selected_columns(schema: &Schema, names: Option<&[String]>) -> Result<Vec<usize>> {
     let Some(names) = names else { return Ok((0..schema.columns.len()).collect()) };
     let mut named = HashSet::new();
@@ -420,7 +421,7 @@ fn columns_of(schema: &Schema, nodes: &[FieldNode], name: &str) -> Result<Vec<us
     match (column, FieldNode::named(nodes, name)) {
         (Some(number), _) => Ok(vec![number]),
         (None, Some((found, _))) => Ok(found.columns()),
-        // a column whose path is not followed
+        // finds at most a column that has the nulls of a struct, and whose path is ignored
         (None, None) => schema.find_column(name).map(|(number, _)| vec![number]),
     }
 }

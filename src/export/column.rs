@@ -93,7 +93,7 @@ impl ColumnBuilder {
                 self.elements.append(string)?;
             } else {
                 let message = format!(
-                    "a sample has {} bytes, but the metadata of the column states {}",
+                    "a sample has {} bytes, but the type in the metadata of the column is {}",
                     string.len(),
                     self.target.element
                 );
@@ -117,7 +117,7 @@ impl ColumnBuilder {
             for extent in &self.extents {
                 self.shapes.push(match extent {
                     Extent::Fixed(extent) => extent_of(*extent)?,
-                    // `varying` has one for each varying dimension
+                    // `varying` has an extent for each varying dimension
                     Extent::Varying => extent_of(varying.next().copied().unwrap_or(0))?,
                 });
             }
@@ -129,7 +129,7 @@ impl ColumnBuilder {
     pub(super) fn take(&mut self) -> Result<ArrayRef> {
         let is_text = self.target.element == DataType::Utf8;
         let array = self.take_data().map_err(|error| match error {
-            ArrowError::InvalidArgumentError(_) if is_text => Error::corrupt("R-4.9", "a text is not UTF-8"),
+            ArrowError::InvalidArgumentError(_) if is_text => Error::corrupt("R-4.9", "a sample is not valid UTF-8"),
             error => Error::bad_argument(format!("Arrow cannot hold the samples: {error}")),
         })?;
         Ok(make_array(array))
@@ -198,8 +198,8 @@ impl EntriesBuilder {
         Self { ends: Vec::new(), validity: BooleanBufferBuilder::new(0), null_count: 0 }
     }
 
-    /// Appends the ends of entries. `offsets` has these ends relative to the end of the entries so
-    /// far.
+    /// Appends the ends of entries. `offsets` has these ends relative to the end of the entries
+    /// that were appended before.
     fn append_ends(&mut self, offsets: impl Iterator<Item = u64>) -> Result<()> {
         let base = self.ends.last().copied().unwrap_or(0);
         for offset in offsets {

@@ -189,8 +189,8 @@ const VALUE_OVERHEAD_BYTES: usize = 32;
 #[derive(Default)]
 struct DictionaryValues {
     hasher: RandomState,
-    /// The key of the value with each hash. If two values have the same hash, the later value gets
-    /// the next free hash.
+    /// Maps the hash of each value to its key. If two values have the same hash, the later value
+    /// gets the next free hash.
     keys: HashMap<u64, usize>,
     /// The bytes of the values that the last call of [`Self::array`] returned.
     built: Buffer,

@@ -4,7 +4,7 @@
 //! function, which [`conversion`] selects: bf16 to f32, floats to the wider type from which they
 //! were rounded, times to 32 bits, and decimals and intervals from their stored values.
 //!
-//! A decimal of 16 or 32 bytes can have more digits than its type states. Arrow stores all bytes,
+//! A decimal of 16 or 32 bytes can have more digits than its type allows. Arrow stores all bytes,
 //! but Parquet stores only as many bytes as the digits of the type need, and would silently
 //! truncate the value. In this case, an export to Parquet fails.
 
@@ -188,11 +188,11 @@ fn append_checked_256<const N: usize>(
     append_checked(from, to, data_type, convert, |value| (value << shift) >> shift == value)
 }
 
-/// Returns the number of bits that Parquet stores of a decimal. They are the smallest number of
-/// whole bytes that can hold every number with the digits of the type, but at most `max_bits`.
+/// Returns the number of bits that Parquet stores of a decimal: the smallest multiple of 8 that
+/// suffices for every number with the digits of the type, but at most `max_bits`.
 fn parquet_bits(data_type: &DataType, max_bits: u32) -> u32 {
     let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return max_bits };
-    // at most 848; no power of ten except 1 is a power of two, so rounding down and adding 1 gives
+    // at most 848; no power of ten except 1 is a power of two, so rounding down and adding 1 yields
     // enough bits for the magnitude, and another bit holds the sign
     let bits = (f64::from(*digits) * std::f64::consts::LOG2_10) as u32 + 2;
     bits.next_multiple_of(8).min(max_bits)
@@ -222,11 +222,11 @@ fn append_checked<const N: usize, T: ArrowNativeType + Display>(
 fn append_intervals(from: &[u8], to: &mut MutableBuffer, _: &DataType) -> Result<()> {
     for interval in from.as_chunks::<8>().0.as_chunks::<3>().0 {
         let [months, days, nanoseconds] = interval.map(i64::from_ne_bytes);
-        let part = |value: i64| {
-            let message = || format!("an interval has {value} months or days, which does not fit into Arrow's 32 bits");
+        let part = |value: i64, unit: &str| {
+            let message = || format!("an interval has {value} {unit}, but Arrow has only 32 bits for {unit}");
             i32::try_from(value).map_err(|_| Error::over_limit(message()))
         };
-        to.push(IntervalMonthDayNano { months: part(months)?, days: part(days)?, nanoseconds });
+        to.push(IntervalMonthDayNano { months: part(months, "months")?, days: part(days, "days")?, nanoseconds });
     }
     Ok(())
 }

@@ -3,8 +3,8 @@
 //! A [`Target`] describes the export of a column as far as it follows from the column itself: the
 //! field, the form of its samples in an array ([`Form`]), and the type of its elements. If a column
 //! was imported from a type such as a date or a decimal, its metadata names the Arrow type. The
-//! metadata can be wrong, so this type is used only if importing an array of this type would give
-//! the same column again.
+//! metadata can be wrong, so this type is used only if importing an array of this type would
+//! produce the same column again.
 //!
 //! The metadata of extension types is checked before it is exported, because a single malformed
 //! field would make readers refuse the whole file.

@@ -121,7 +121,8 @@ impl<'a> ExportOptions<'a> {
 
     /// Sets the exported columns and their order. The default is all columns, in the order of the
     /// file. The name of a struct selects all its fields. If all fields of a struct are selected,
-    /// they have the order of the source. A field of a struct also selects the nulls of the struct.
+    /// they have the order of the source. Selecting a field of a struct also selects the nulls of
+    /// the struct.
     pub fn columns(mut self, columns: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.columns = Some(columns.into_iter().map(Into::into).collect());
         self

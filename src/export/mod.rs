@@ -1,6 +1,6 @@
-//! Export to Arrow and Parquet, without loss of values and nulls.
+//! Export to Arrow and Parquet, without loss of values or nulls.
 //!
-//! Importing the result gives the same columns, except that two properties are inferred again: the
+//! Importing the result yields the same columns, except that two properties are inferred again: the
 //! declared shapes of tensors that are exported as lists ([`TensorForm::Extension`] preserves
 //! shapes), and the types of rounded columns.
 //!
@@ -51,9 +51,10 @@
 //! batches continue from file to file. If a file lacks a column, the column is null for the samples
 //! of that file.
 //!
-//! The size of batches and row groups is bounded, unless a single sample is larger, and so is the
-//! memory of an export. An Arrow file also requires memory for the values of its dictionaries. A
-//! dictionary of more than 256 MiB is an error. The same file always gives the same bytes.
+//! Batches and row groups have a maximum size, which only a single sample can exceed, so the memory
+//! for an export is bounded. An Arrow file also requires memory for the values of its dictionaries.
+//! A dictionary of more than 256 MiB is an error. Exports of the same file always have the same
+//! bytes.
 
 mod arrow_samples;
 mod batches;

@@ -154,7 +154,7 @@ fn column_writers(
     ArrowRowGroupWriterFactory::new(&file, schema).create_column_writers(0)
 }
 
-/// The only version of variants.
+/// The only version of the variant encoding.
 const VARIANT_VERSION: i8 = 1;
 
 /// Returns the Parquet schema of an Arrow schema.

@@ -1,8 +1,8 @@
 //! Restores the fields of the source, as far as the file records them.
 //!
-//! Columns that are fields of one struct are combined again (chapter 3.4 of the specification).
-//! This gives the implied field, which follows from the columns. It is compared with the saved
-//! field of the source. If it fits, its arrays are converted to the types of the source
+//! Columns that are fields of one struct are combined again (chapter 3.4 of the specification). The
+//! result is the *implied* field. It is compared with the field of the source that the file
+//! records. If the two are compatible, arrays are converted to the types of the source
 //! ([`Retype`]). Otherwise, the implied field is exported.
 //!
 //! Another library, such as pandas, can describe fields in its metadata. This metadata is exported
@@ -221,8 +221,8 @@ fn described_fields(key: &str, text: &str) -> Option<Vec<String>> {
     }
 }
 
-/// Returns the columns, and adds the paths that only the fields of the source (`saved`) show. A
-/// column to which a path is added also gets another type than bool, because otherwise it would
+/// Returns the columns, and adds the paths that only the fields of the source (`saved`) reveal. A
+/// column to which a path is added also gets a type other than bool, because otherwise it would
 /// look like the nulls of a struct.
 pub(super) fn with_paths<'a>(
     columns: impl Iterator<Item = &'a ColumnSchema>,

@@ -10,7 +10,7 @@
 //!
 //! A null list of a fixed size has members in Arrow, but takes only one bit in a file, so the total
 //! size of members in null lists is bounded. A nested struct is null wherever the enclosing struct
-//! is null. A file states this only once, for the enclosing struct.
+//! is null. A file records this only once, for the enclosing struct.
 
 use super::dictionary::{DictionaryEncoder, can_change_layout, mismatch, with_layout};
 use super::field::{CAST, Repetition};
@@ -36,8 +36,8 @@ pub(super) const MAX_NULL_BYTES: u64 = 64 << 20;
 /// The conversion of arrays to a field of another type.
 pub(super) struct Retype {
     pub field: FieldRef,
-    /// Whether all values get the types of the source, except for encodings that Arrow and Parquet
-    /// files do not restore.
+    /// Whether all values get the types of the source. Encodings that an export does not restore do
+    /// not count: run-end encoding and, in Parquet, some dictionaries.
     pub is_exact: bool,
     change: ArrayChange,
 }
@@ -304,7 +304,7 @@ fn padded(
             continue;
         }
         if end.checked_sub(*start) != Some(length) {
-            let message = format!("a list from {start} to {end} does not have the fixed size of {length} members");
+            let message = format!("a list of members {start} to {end} does not have the fixed size of {length}");
             return Err(ArrowError::InvalidArgumentError(message));
         }
         // not negative
@@ -329,7 +329,7 @@ fn retyped_structs(array: &ArrayRef, to: &DataType, children: &mut [(usize, Rety
 }
 
 /// Returns a field of a struct. If the field is a struct itself, it becomes null wherever the outer
-/// struct is null, because a file states these nulls only for the outer struct.
+/// struct is null, because a file records these nulls only for the outer struct.
 fn masked(field: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef, ArrowError> {
     let (Some(inner), Some(nulls)) = (field.as_struct_opt(), nulls) else { return Ok(field.clone()) };
     let nulls = NullBuffer::union(inner.nulls(), Some(nulls));

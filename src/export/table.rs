@@ -31,8 +31,8 @@ pub trait Table {
     /// Returns the path to name in errors.
     fn path(&self) -> Option<&Path>;
 
-    /// Opens the groups of the table one after another, with these columns. `columns` has their
-    /// numbers in the schema.
+    /// Opens the groups of the table one after another, with the given columns. `columns` has
+    /// their indices in the schema.
     fn groups(&self, columns: Vec<usize>) -> impl Iterator<Item = std::result::Result<TableGroup, Self::Error>>;
 
     /// Returns the cast facts of these columns, combined over all groups.
@@ -301,8 +301,8 @@ fn too_many_nulls(cursor: &Cursor, i: u64, bytes: u64) -> Error {
     let column = column.schema();
     let data_type = column.metadata.get(crate::logical::arrow_type::KEY).map_or("", String::as_str);
     let message = format!(
-        "the null items of a list would take {bytes} bytes as {data_type}, but at most {MAX_NULL_BYTES} bytes more \
-         than the other items are supported; skip the column"
+        "the null items of a list would take {bytes} bytes as {data_type}, which exceeds the size of the other items \
+         by more than {MAX_NULL_BYTES} bytes; skip the column"
     );
     Error::over_limit(message).with_column(&column.name).with_samples(i..i.saturating_add(1))
 }

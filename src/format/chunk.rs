@@ -129,7 +129,7 @@ impl ChunkHeader {
         }
         if entry.sample_count > 1 && self.raw_bytes > limits::SHARED_CHUNK_BYTES {
             let message = format!(
-                "a chunk of {} samples has {} decoded bytes, which only a chunk of one sample may have",
+                "a chunk of {} samples has {} decoded bytes; only a chunk of one sample may be that large",
                 entry.sample_count, self.raw_bytes
             );
             return Err(Error::corrupt("R-4.10", message));
@@ -192,8 +192,8 @@ impl PartTable {
         bytes
     }
 
-    /// Parses the table at the start of a body that has `body_bytes` bytes. `body` can be only the
-    /// start of it. `encoding` and `raw_bytes` are from the chunk's header. Checks, except
+    /// Parses the table at the start of a body that has `body_bytes` bytes. `body` may be only a
+    /// prefix of it. `encoding` and `raw_bytes` are from the chunk's header. Checks, except
     /// for the padding.
     pub(crate) fn parse(body: &[u8], body_bytes: u32, encoding: u16, raw_bytes: u32) -> Result<Self> {
         let table: &[u8; PART_TABLE_BYTES] =

@@ -1,9 +1,9 @@
-//! Chapter 7.1: the facts about a column that a footer states.
+//! Chapter 7.1: the facts that a footer records about each column.
 //!
 //! They describe a column to a reader that has not read the index: its size, the number of its
 //! nulls and chunks, the encodings of the chunks, the errors of its cast, and its runs. Each footer
-//! covers all commits so far, so opening a file requires only the last footer, not a chain of
-//! footers.
+//! covers its own commit and all earlier ones, so opening a file requires only the last footer, not
+//! a chain of footers.
 //!
 //! Counts in a file are not trusted. The memory for parsing is bounded by the number of bytes that
 //! remain to be parsed. The runs must cover all samples and chunks without gaps, because
@@ -141,8 +141,8 @@ impl ColumnRecord {
         }
     }
 
-    /// Returns the number of chunks that is stated for an encoding; `None` if the encoding is not
-    /// in the list.
+    /// Returns the number of chunks recorded for an encoding; `None` if the encoding is not in the
+    /// list.
     pub(crate) fn encoding(&self, id: u16) -> Option<u64> {
         self.encodings.iter().find(|&&(found, _)| found == id).map(|&(_, chunks)| chunks)
     }
@@ -162,7 +162,7 @@ impl ColumnRecord {
                 || run.end() > footer_offset
                 || !uniform
             {
-                return Err(Error::corrupt("R-7.3", format!("a run of the index is out of bounds: {run:?}")));
+                return Err(Error::corrupt("R-7.3", format!("a run of the index is invalid: {run:?}")));
             }
             samples = run.end_sample();
             chunks = chunks.saturating_add(run.chunk_count);

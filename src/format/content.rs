@@ -8,8 +8,8 @@
 //! A correct checksum does not guarantee that the decoded parts are consistent: an end can have any
 //! value. Each function checks the values that it uses. Reading one sample
 //! therefore never goes out of bounds, and need not check the other samples. `check_lists`,
-//! `check_shapes` and `check_values` check a whole chunk. They include bits that no reader uses, to
-//! ensure that equal values have equal bytes.
+//! `check_shapes` and `check_values` check a whole chunk. They also check bits that no reader uses,
+//! to ensure that equal values have equal bytes.
 
 use super::schema::Layout;
 use crate::bytes::le::u32_in;
@@ -129,7 +129,7 @@ impl<'a> Content<'a> {
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;
         // comparing the range with `bytes` is enough, unless samples have no bytes: `bytes` is then
-        // 0 for any last end
+        // 0 whatever the last end is
         let inside = layout.inner_bytes > 0 || !layout.is_ragged() || counts.end <= self.start(self.sample_count)?;
         if range.end <= bytes && inside { Ok(range) } else { Err(outside()) }
     }
@@ -235,7 +235,7 @@ impl<'a> Content<'a> {
         }
     }
 
-    /// Does the checks of [`Content::check_values`] for values that repeat one element.
+    /// Performs the checks of [`Content::check_values`] for values that repeat one element.
     pub(crate) fn check_constant(&self, layout: &Layout, element: &[u8]) -> Result<()> {
         if self.validity.is_some() && !layout.is_ragged() && element.iter().any(|&byte| byte != 0) {
             let null = (0..self.sample_count).find(|&i| self.is_null(i)).unwrap_or(0);
@@ -320,7 +320,7 @@ fn unused_bits_set(dtype: DType) -> Error {
     if dtype == DType::Bool {
         return Error::corrupt("R-4.9", "a bool is neither 0 nor 1");
     }
-    let message = format!("an element of type {dtype} has bits above the lowest {}", dtype.value_bits());
+    let message = format!("an element of type {dtype} has bits set above the lowest {}", dtype.value_bits());
     Error::corrupt("R-4.13", message)
 }
 
@@ -491,7 +491,7 @@ fn check_bits_after(validity: Option<&[u8]>, count: usize) -> Result<()> {
     let Some(bitmap) = validity else { return Ok(()) };
     let mut after = count..bitmap.len().saturating_mul(8);
     if after.any(|i| bit(bitmap, i)) {
-        return Err(Error::corrupt("R-4.6", "the validity has bits beyond the last entry of a level"));
+        return Err(Error::corrupt("R-4.6", "the validity has bits set beyond the last entry of a level"));
     }
     Ok(())
 }
@@ -509,7 +509,7 @@ fn list_outside() -> Error {
 #[cold]
 fn too_many_items(count: usize) -> Error {
     let message =
-        format!("the chunk has {count} items without elements, but the format allows {}", limits::EMPTY_ITEMS);
+        format!("the chunk has {count} items without elements, but the format allows at most {}", limits::EMPTY_ITEMS);
     Error::corrupt("R-4.12", message)
 }
 

@@ -146,7 +146,7 @@ impl Flags {
         Err(Error::too_new("R-9.1", message))
     }
 
-    /// Fails if a flag is set that does not allow this release to append.
+    /// Fails if a flag that this release does not support forbids appending.
     pub(crate) fn check_writable(self) -> Result<()> {
         let unknown = self.ro_compat & !KNOWN_RO_COMPAT;
         if unknown == 0 {

@@ -1,4 +1,4 @@
-//! Chapters 4.5 and 7: the end of a commit. Also tables, which footers list, and the content id.
+//! Chapters 4.5 and 7: the end of a commit, the tables that footers list, and the content id.
 //!
 //! A commit ends with a footer and a trailer. The footer describes the whole file up to this
 //! commit: a copy of the schema, the tables, and the facts about all columns (`column_record.rs`).
@@ -7,7 +7,7 @@
 //! The trailer is a region of 64 bytes without a body. It states the offset of the footer. It is
 //! written last, after all bytes before it are durable, and it makes the commit valid. A crash can
 //! leave an incomplete footer, because footers can have any size. A trailer, however, is either
-//! complete or not there. See `write/writer.rs`.
+//! complete or absent. See `write/writer.rs`.
 //!
 //! The content id (chapter 7.5) is the first 16 bytes of a SHA-256 (FIPS 180-4) over the schema and
 //! the index pages and footers of all commits. The pages repeat the CRC-32 of every chunk, so the
@@ -98,9 +98,9 @@ impl Footer {
         Ok((header, body))
     }
 
-    /// Parses the footer of a file that has this schema. Checks, and all
-    /// requirements of that concern an ascending order. The header and the checksum must
-    /// already have been checked.
+    /// Parses the footer of a file that has this schema. Checks, and the
+    /// requirements of that concern only the footer. The header and the checksum
+    /// must already have been checked.
     pub(crate) fn parse(header: &RegionHeader, body: &[u8], schema: &Schema, schema_block: &[u8]) -> Result<Self> {
         Self::parse_body(header, body, schema, schema_block).map_err(|error| error.with_offset(header.offset))
     }
@@ -267,7 +267,7 @@ impl Trailer {
             .with(trailer_header::PREVIOUS_TRAILER, self.previous_trailer))
     }
 
-    /// Parses the header of a trailer, except for the offsets that it states.
+    /// Parses the header of a trailer, and checks except for the offsets.
     pub(crate) fn parse(header: &RegionHeader) -> Result<Self> {
         let flags = header.get(trailer_header::TRAILER_FLAGS);
         if flags & !FINISHED != 0 || header.get(trailer_header::RESERVED) != 0 || header.body_crc != 0 {

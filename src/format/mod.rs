@@ -1,8 +1,8 @@
 //! Converts the structures of a file from bytes to structs and back, without I/O or codecs.
 //!
-//! Parsing checks every rule of `format-spec/SPEC.md` that these bytes are sufficient to check. An
-//! error names the rule that is broken. Callers check the rules that involve other regions. Each
-//! module names the chapters that it implements.
+//! Parsing checks every rule of `format-spec/SPEC.md` for which these bytes are sufficient. An
+//! error names the broken rule. Callers check the rules that involve other regions. Each module
+//! names the chapters that it implements.
 
 pub(crate) mod chunk;
 pub(crate) mod column_record;

@@ -4,13 +4,13 @@
 //! such as `box.corner[].x`. This file parses paths and rebuilds the tree of fields ([`FieldNode`])
 //! from the columns of a file.
 //!
-//! Paths are hints, and must never make a file unreadable. [`field_paths`] follows a path only if
+//! Paths are hints, and must never make a file unreadable. [`field_paths`] uses a path only if
 //! nothing contradicts it. The path must be well formed, no other column may have the same path,
 //! and it must have as many lists as the column has levels. It must not be the path of a struct,
-//! unless the column has the nulls of the struct. A column whose path is not followed becomes a
-//! field with the name of the column.
+//! unless the column has the nulls of the struct. A column whose path is ignored becomes a field
+//! with the name of the column.
 //!
-//! The time for all this is linear in the total length of the paths, because a file can have very
+//! All of this takes time linear in the total length of the paths, because a file can have very
 //! many of them.
 
 use super::schema::ColumnSchema;
@@ -90,7 +90,7 @@ pub(crate) fn component(segment: &str) -> Option<Component> {
     rest.next().is_none().then_some(component)
 }
 
-/// A path that is followed.
+/// A path that is not ignored.
 pub(crate) struct FieldPath<'a> {
     /// For each name, outermost first, its node in the tree of all paths.
     pub nodes: Vec<usize>,
@@ -99,8 +99,7 @@ pub(crate) struct FieldPath<'a> {
     pub is_struct: bool,
 }
 
-/// Returns the path of each column; `None` if the column has no path, or if its path is not
-/// followed.
+/// Returns the path of each column; `None` if the column has no path, or if its path is ignored.
 pub(crate) fn field_paths<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + Clone) -> Vec<Option<FieldPath<'a>>> {
     let mut same_text: HashMap<&str, usize> = HashMap::new();
     for text in columns.clone().filter_map(ColumnSchema::path) {
@@ -177,7 +176,7 @@ pub enum FieldNode {
 
 impl FieldNode {
     /// Returns the fields that the columns form, in order. A struct has the position of its first
-    /// column. A column whose path is missing or not followed becomes a field with the name of the
+    /// column. A column whose path is missing or ignored becomes a field with the name of the
     /// column.
     ///
     /// The depth of a tree is at most [`limits::PATH_NAMES`].
@@ -244,7 +243,7 @@ impl FieldTreeBuilder {
         let mut left = path.nodes.len();
         for (segment, node) in segments(path.text).zip(&path.nodes) {
             left = left.saturating_sub(1);
-            let name = || component(segment).unwrap_or_default(); // never the default: was parsed before
+            let name = || component(segment).unwrap_or_default(); // never the default: the path was parsed before
             if left == 0 && !path.is_struct {
                 fields.push(FieldNode::Column { number, name: name().name });
                 return;
@@ -343,7 +342,7 @@ mod tests {
     #[test]
     fn paths_that_are_not_followed_make_no_structs() {
         let own = |path| [column("n", "a", &[]), column("x", path, &[]), column("y", path, &[])];
-        // paths that are not followed must not make `a` the path of a struct
+        // ignored paths must not make `a` the path of a struct
         assert_eq!(field_tree(&own("a.x")), "a=0 x=1 y=2", "the same path twice");
         assert_eq!(field_tree(&own("a.x[]")[..2]), "a=0 x=1", "lists that the column does not have");
         assert_eq!(field_tree(&own("a.x[")[..2]), "a=0 x=1", "not well formed");

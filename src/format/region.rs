@@ -2,9 +2,9 @@
 //!
 //! A file is a sequence of regions, each with a header of 64 bytes and a body. The header states
 //! the kind of the region, the file to which it belongs, its own offset, and the length and
-//! checksum of its body. The header also has a checksum of its own bytes. A header that a salvage
-//! scan, or the search for the last trailer, finds anywhere in a file can therefore be trusted
-//! before its body is read.
+//! checksum of its body. The header also has a checksum of its own bytes. So a header can be
+//! trusted before its body is read, wherever a salvage scan or the search for the last trailer
+//! finds it.
 //!
 //! Each header also repeats the checksum of the previous header. This chain distinguishes the
 //! regions of this file from regions of another file with the same schema, which can have the same
@@ -192,8 +192,10 @@ impl RegionHeader {
     fn parse_at(bytes: &[u8; HEADER_BYTES], offset: u64) -> Result<Self> {
         let (found, computed) = (region_header::HEADER_CRC.get(bytes), header_crc(bytes));
         if found != computed {
-            let message =
-                format!("a region header is damaged: its checksum is {found:08x}, but its bytes give {computed:08x}");
+            let message = format!(
+                "a region header is damaged: it states the checksum {found:08x}, but the checksum of its bytes is \
+                 {computed:08x}"
+            );
             return Err(Error::corrupt("R-2.1", message));
         }
         let kind = RegionKind::of(bytes).ok_or_else(|| {
@@ -223,8 +225,8 @@ impl RegionHeader {
     }
 
     /// Returns whether `bytes` can be the header of a region of this kind that follows a region
-    /// with the checksum `previous`. The end of the file can cut off `bytes`. Compares magic, file
-    /// id, `previous` and offset, as far as `bytes` contains them.
+    /// with the checksum `previous`. `bytes` may be truncated by the end of the file. Compares
+    /// magic, file id, `previous` and offset, as far as `bytes` contains them.
     pub(crate) fn can_begin(kind: RegionKind, file_id: FileId, previous: u32, offset: u64, bytes: &[u8]) -> bool {
         let mut expected = [0; HEADER_BYTES];
         region_header::PREVIOUS.put(&mut expected, previous);
@@ -239,7 +241,7 @@ impl RegionHeader {
     /// Checks that the region has this kind (R-2.2) and belongs to this file (R-2.3).
     pub(crate) fn expect(&self, kind: RegionKind, file_id: FileId) -> Result<()> {
         if self.kind != kind {
-            let message = format!("expected a {kind}, found a {}", self.kind);
+            let message = format!("expected the region kind {kind}, found {}", self.kind);
             return Err(Error::corrupt("R-2.2", message).with_offset(self.offset));
         }
         if self.file_id != file_id {
@@ -255,9 +257,9 @@ impl RegionHeader {
             return Ok(());
         }
         let message = format!(
-            "the {} does not follow the region before it: it expects the checksum {:08x} there, but found \
-             {previous:08x}; one of them belongs to another file with the same schema, or to another state of this \
-             file",
+            "the {} does not belong after the previous region: it states the checksum {:08x} for that region, \
+             whose checksum is {previous:08x}; one of the two regions belongs to another file with the same schema, \
+             or to another version of this file",
             self.kind, self.previous
         );
         Err(Error::corrupt("R-2.10", message).with_offset(self.offset))
@@ -274,7 +276,8 @@ impl RegionHeader {
             return Ok(());
         }
         let message = format!(
-            "the {} is damaged: its checksum is {:08x}, but its {} bytes give {computed:08x}",
+            "the {} is damaged: its header states the checksum {:08x}, but the checksum of its {} bytes is \
+             {computed:08x}",
             self.kind, self.body_crc, self.body_bytes
         );
         Err(Error::corrupt("R-2.6", message).with_offset(self.offset))
@@ -314,7 +317,7 @@ pub(crate) fn align(x: u64, a: u64) -> u64 {
     x.saturating_add(a - 1) & !(a - 1)
 }
 
-/// Returns the offset of a region of this kind that follows a region that ends at `end` (R-2.7).
+/// Returns the offset of a region of this kind after a region that ends at `end` (R-2.7).
 pub(crate) fn next_offset(kind: RegionKind, end: u64, alignment: u64) -> u64 {
     match kind {
         RegionKind::Chunk | RegionKind::Table => align(end.saturating_add(HEADER_LEN), alignment) - HEADER_LEN,

@@ -272,13 +272,13 @@ impl ColumnSchema {
 
     /// Returns whether the type and the metadata say that the column stores the nulls of a struct.
     /// The fields of such a struct are other columns, so this column has no elements. Whether its
-    /// path is followed depends on the other columns; see
+    /// path is used depends on the other columns; see
     /// [`FieldNode::of_columns`](crate::nested::FieldNode::of_columns).
     pub fn is_struct_nulls(&self) -> bool {
         self.dtype == DType::Bool && self.shape.extents() == [Extent::Fixed(0)] && self.metadata.contains_key(PATH_KEY)
     }
 
-    /// Returns the path that the metadata states. Chapter 3.4 says when a path is followed.
+    /// Returns the path in the metadata. Chapter 3.4 says when a path is ignored.
     pub(crate) fn path(&self) -> Option<&str> {
         self.metadata.get(PATH_KEY).map(String::as_str)
     }

@@ -2,8 +2,8 @@
 //!
 //! [`parse`] accepts exactly the schema blocks that [`to_bytes`] can write. Both check the same
 //! limits and the same rules of chapter 3, so a writer cannot make a file that readers refuse. They
-//! report the same mistake differently. A mistake of the caller is a bad argument or an exceeded
-//! limit. A mistake in a file is damage, and the error has the number of the rule.
+//! report the same mistake differently: in a caller's schema, it is a bad argument or an exceeded
+//! limit; in a file, it is damage, and the error names the broken rule.
 //!
 //! Counts in a file are not trusted: the number of bytes left to parse limits how much memory is
 //! allocated.
@@ -226,7 +226,7 @@ fn text(fields: &mut Fields, limit: usize) -> Result<String> {
     let length = length(fields, limit)?;
     let bytes = fields.bytes(length).ok_or_else(short)?;
     let text =
-        std::str::from_utf8(bytes).map_err(|_| Error::corrupt("R-3.4", "a name or metadata text is not UTF-8"))?;
+        std::str::from_utf8(bytes).map_err(|_| Error::corrupt("R-3.4", "a name or a metadata entry is not UTF-8"))?;
     Ok(text.to_owned())
 }
 
@@ -236,7 +236,7 @@ fn metadata(fields: &mut Fields) -> Result<Metadata> {
     for _ in 0..count {
         let key = text(fields, limits::METADATA_KEY_BYTES)?;
         if out.last_key_value().is_some_and(|(last, _)| *last >= key) {
-            return Err(Error::corrupt("R-3.4", "metadata keys do not ascend"));
+            return Err(Error::corrupt("R-3.4", "the metadata keys are not in ascending order"));
         }
         let value = text(fields, limits::METADATA_VALUE_BYTES)?;
         out.insert(key, value);
@@ -306,7 +306,7 @@ fn dtype_of(code: u8, element_bytes: u8) -> Result<DType> {
 fn cast(fields: &mut Fields) -> Result<CastSpec> {
     let field = fields.array().ok_or_else(short)?;
     if cast_field::RESERVED.get(&field) != 0 {
-        return Err(Error::corrupt("R-3.6", "reserved bytes of a cast are set"));
+        return Err(Error::corrupt("R-3.6", "reserved bytes of a cast are not zero"));
     }
     let rounding = cast_field::ROUNDING.get(&field);
     let source = match cast_field::SOURCE_DTYPE.get(&field) {
@@ -321,7 +321,7 @@ fn cast(fields: &mut Fields) -> Result<CastSpec> {
 fn levels(fields: &mut Fields) -> Result<Vec<ListLevel>> {
     let field = fields.array().ok_or_else(short)?;
     if nesting_field::RESERVED.get(&field) != 0 {
-        return Err(Error::corrupt("R-3.6", "the reserved byte of the levels is set"));
+        return Err(Error::corrupt("R-3.6", "the reserved byte of the levels is not zero"));
     }
     let count = usize::from(nesting_field::LEVELS.get(&field));
     let nullable = nesting_field::NULLABLE_LEVELS.get(&field);

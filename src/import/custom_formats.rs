@@ -124,8 +124,8 @@ pub trait RecordSource: Send + Sync {
 
 /// Marks a field whose elements hold the bits of a type that Arrow does not have: `UInt16` for
 /// bf16, `UInt8` for a [small](DType::is_small) number, and `Float32` for complex numbers, whose
-/// innermost dimension is a list of two. The field can also be the item of lists. A mark that does
-/// not fit the field's type is ignored.
+/// innermost dimension is a list of two. The field can also be the item field of a list. A mark
+/// that does not fit the field's type is ignored.
 pub fn mark_dtype(field: Field, dtype: DType) -> Field {
     let mut metadata = field.metadata().clone();
     metadata.insert(DTYPE.to_owned(), dtype.name().to_owned());

@@ -20,8 +20,8 @@
 //!   tensilo file, recognized by its first bytes.
 //! - A file of a format that the program adds (`ConvertOptions::formats`, feature `arrow`).
 //! - A pipe that carries any of these, or standard input, which is named `-`
-//!   ([`ConvertOptions::dash_is_stdin`]). It is first copied to an unnamed temporary file, so
-//!   [`std::env::temp_dir`] needs space for it.
+//!   ([`ConvertOptions::dash_is_stdin`]). The data is first copied to an unnamed temporary file in
+//!   [`std::env::temp_dir`], which must have enough space.
 //! - A folder. It is searched recursively for all `*.parquet` files, or all `*.arrow` and
 //!   `*.feather` files. A mix of both is refused. If it has neither, all `*.tsl` files are read.
 //!   The order is the byte order of paths, compared component by component. Names that start with
@@ -30,7 +30,7 @@
 //! - A folder saved by the Python library `datasets`. Its shards are read in the order of
 //!   `state.json`.
 //! - A pattern such as `shards/*/part-?.parquet`, as in a shell. `**` matches any folders, and a
-//!   folder that matches is searched. A name that is not UTF-8 matches in its displayed form.
+//!   folder that matches is searched. A name that is not UTF-8 is compared in its displayed form.
 //! - An address in a store that the program adds ([`ConvertOptions::store`]). It can be the address
 //!   of one of these files, a prefix (which is searched like a folder), or a pattern.
 //!
@@ -44,8 +44,8 @@
 //! the first input. If columns differ, the error lists all differences. Small differences are
 //! allowed:
 //!
-//! - In Parquet and Arrow files, a column of type null takes the type that it has in another input,
-//!   and a nullable column may be missing. Its samples are null.
+//! - In Parquet and Arrow files, a column of type null gets the type that it has in another input,
+//!   and a nullable column may be missing. The samples of a missing column are null.
 //! - For formats that do not declare types, types are inferred from all inputs together, as if they
 //!   were one file (`TypeOrigin`). New columns are appended in order of first appearance.
 //! - The columns of an input without samples do not matter, unless it is a tensilo file.
@@ -70,7 +70,7 @@
 //! files. Columns of different files are never combined into wider samples.
 //!
 //! - Types, shapes, nulls and metadata are preserved. A varying shape is not examined again, unless
-//!   [`ConvertOptions::shapes`] declares it.
+//!   [`ConvertOptions::shapes`] declares another shape.
 //! - Rounded values are copied unchanged, together with the recorded rounding errors. If there are
 //!   several inputs, these errors are combined. Rounding the values again is refused. They cannot
 //!   be appended to a file, because that would require the original values.
@@ -84,8 +84,8 @@
 //! A file is opened once, and every pass reads it through the same handle. Replacing the file at
 //! its path in the meantime has no effect. If its size or modification time changes, the conversion
 //! fails and leaves no output. Modification times have the resolution of a clock tick. So if a file
-//! was changed less than 20 ms before it is opened (2 s on file systems that count seconds), the
-//! conversion waits until the tick is over.
+//! was changed less than 20 ms before it is opened (2 s on file systems that store only whole
+//! seconds), the conversion waits until the tick is over.
 //!
 //! [`default_open_files`](crate::source::default_open_files) inputs stay open. This number is half
 //! of the process's limit on open files, and at most 256. All further inputs are closed after their
@@ -108,7 +108,7 @@
 //! | month-day-nano interval | 3 `i64`: months, days, nanoseconds |
 //! | interval of Parquet, without an Arrow schema | 3 `i64`: months, days, nanoseconds |
 //! | null | `bool`, all samples null |
-//! | INT96 timestamps of Parquet | `i64`, `timestamp[ns]`, or `timestamp[us]` beyond its range |
+//! | INT96 timestamps of Parquet | `i64`: `timestamp[ns]`, or `timestamp[us]` for a wider range |
 //! | lists of numbers, nested to any depth | a tensor, or a nested column (see below) |
 //! | lists of text, binary or structs; maps | nested columns, one for each field of a struct |
 //! | `arrow.fixed_shape_tensor`, `arrow.variable_shape_tensor` | a tensor of that shape |
@@ -130,9 +130,10 @@
 //! `Float32`.
 //!
 //! The first pass finds the shapes of list columns. A dimension is *fixed* if it has the same
-//! extent in every sample that is not null. Otherwise, or if no sample states an extent, it is
-//! *varying*. An empty list says nothing about the dimensions inside it. [`ConvertOptions::shapes`]
-//! declares shapes instead. The metadata records the shapes that were found; see [`InferredShape`].
+//! extent in every sample that is not null. Otherwise, or if no sample determines the extent, it is
+//! *varying*. An empty list says nothing about the dimensions inside it. If
+//! [`ConvertOptions::shapes`] declares the shape of a column, no shape is inferred. The metadata
+//! records the shapes that were found; see [`InferredShape`].
 //!
 //! Sibling lists of different lengths, and lists with a null inside, do not form a tensor. If any
 //! sample of any input has such lists, outer dimensions of the column become levels of lists (see
@@ -159,10 +160,10 @@
 //!
 //! - A first pass over the nullable structs finds out which of them have nulls in any input. It
 //!   stops as soon as it has found a null in each struct. [`convert`] skips this pass if the
-//!   statistics of a Parquet file, or the null counts of an Arrow file, say that some field of the
-//!   struct is never null. If the statistics turn out to be wrong, [`convert`] starts over and
-//!   makes that pass; [`convert_into`] fails instead. `write_reader`, which has no first pass,
-//!   writes the column for every nullable struct.
+//!   statistics of a Parquet file, or the null counts of an Arrow file, rule out null structs. If
+//!   the statistics turn out to be wrong, [`convert`] starts over and makes that pass;
+//!   [`convert_into`] fails instead. `write_reader`, which has no first pass, writes the column for
+//!   every nullable struct.
 //! - A struct without fields always has this column.
 //! - Inputs can differ in whether a column is a field of a struct, because `a.b` can also be a
 //!   plain name. In that case, the file has a plain column.
@@ -182,17 +183,17 @@
 //!   GEOGRAPHY). An export to Parquet writes all logical types again.
 //! - `ARROW:schema` holds the schema of an Arrow or Parquet source in the form that Parquet files
 //!   use: the base64 of an IPC message. It has only the fields whose columns are in the file, with
-//!   the first values of dictionaries in their metadata, and without the metadata of the schema. It
-//!   is absent if the columns imply the same fields. If it exceeds 8 MiB, dictionary values are
-//!   dropped first, and then fields, longest first.
+//!   the dictionary values of the first batch in their metadata, and without the metadata of the
+//!   schema. It is absent if the columns imply the same fields. If it exceeds 8 MiB, dictionary
+//!   values are dropped first, and then fields, longest first.
 //! - In a nested column, the metadata of the outermost list takes precedence over the metadata of
 //!   the members. The fields of a struct have only their own metadata.
-//! - Tensor extensions are omitted, because the shape gives the same information. Dimension names
-//!   are stored under `arrow.dim_names`.
+//! - Tensor extensions are omitted, because the shape contains the same information. Dimension
+//!   names are stored under `arrow.dim_names`.
 //! - Entries that exceed a limit of the format are omitted. If all entries together exceed 16 MiB,
 //!   the longest are omitted first. Entries that are not UTF-8 are also omitted. The entry
-//!   `import.dropped_metadata` lists the omitted keys; see [`dropped_metadata`]. If the source has
-//!   an entry of that name, it is omitted.
+//!   `import.dropped_metadata` lists the omitted keys; see [`dropped_metadata`]. An entry of that
+//!   name in the source is also omitted.
 //! - The entry `tensilo.unconfirmed` of a column lists samples by number. A conversion renumbers
 //!   samples if their input is not the first or if there are several outputs. In that case, the
 //!   entry covers all samples.
@@ -201,9 +202,9 @@
 //! # Memory and threads
 //!
 //! A Parquet file is decoded about 2 MiB at a time, regardless of the size of its row groups. The
-//! number of rows is estimated from previous rows. If row sizes vary widely, a batch can reach
-//! 16 MiB. An Arrow file or stream is decoded one record batch at a time, and a tensilo file about
-//! 2 MiB at a time.
+//! corresponding number of rows is estimated from previous rows. If row sizes vary widely, a batch
+//! can reach 16 MiB. An Arrow file or stream is decoded one record batch at a time, and a tensilo
+//! file about 2 MiB at a time.
 //!
 //! If a conversion has more than one thread
 //! ([`WriterOptions::threads`](crate::WriterOptions::threads)), the same number of additional

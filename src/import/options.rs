@@ -72,9 +72,9 @@ macro_rules! input_setters {
 
 /// The options of a conversion; see [`convert`](super::convert).
 ///
-/// Columns are named as in the output, before [`renames`](Self::renames). The name of a struct
-/// selects all columns in it, except in [`casts`](Self::casts) and [`shapes`](Self::shapes), which
-/// name single columns.
+/// The options name columns as in the output, before [`renames`](Self::renames) are applied. The
+/// name of a struct selects all columns in it, except in [`casts`](Self::casts) and
+/// [`shapes`](Self::shapes), which name single columns.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ConvertOptions {
@@ -104,11 +104,11 @@ impl ConvertOptions {
         self
     }
 
-    /// Sets the columns of numbers or decimals that are cast to another numeric type (default:
-    /// none). Casts to floats round to nearest, ties to even, and the file records the rounding
-    /// errors. Casts to integers are exact: a value that is fractional or out of range is an error.
-    /// Dates, times, timestamps, durations and intervals are cast from the numbers that are stored
-    /// for them. A column that already has the type stays unchanged.
+    /// Sets which columns of numbers or decimals are cast to another numeric type (default: none).
+    /// Casts to floats round to nearest, ties to even, and the file records the rounding errors.
+    /// Casts to integers are exact: a value that is fractional or out of range is an error. Dates,
+    /// times, timestamps, durations and intervals are cast from the numbers that are stored for
+    /// them. A column that already has the type stays unchanged.
     pub fn casts(mut self, casts: impl IntoIterator<Item = (impl Into<String>, DType)>) -> Self {
         self.casts = casts.into_iter().map(|(column, dtype)| (column.into(), dtype)).collect();
         self

@@ -315,8 +315,8 @@ impl ColumnRows {
         self.values.get(self.item_bytes.range(item))
     }
 
-    /// Adds the size of each row's items to `rows`. `of_item` turns the size of an item in bytes
-    /// into the size that counts. An item counts as at least `min_bytes`.
+    /// Adds the size of each row's items to `rows`. `of_item` converts the size of an item in bytes
+    /// to the size to add. At least `min_bytes` are added for each item.
     fn add_bytes(&self, rows: &mut [usize], min_bytes: usize, of_item: impl Fn(usize) -> usize) {
         let mut items = 0..self.item_count;
         for (row, bytes) in rows.iter_mut().enumerate() {
@@ -466,7 +466,7 @@ impl ColumnRows {
             let length = if is_null { 0 } else { usize::try_from(length).unwrap_or(usize::MAX) };
             let step = range.len().checked_div(length).unwrap_or(0);
             if step == 0 && length.saturating_add(offsets.len()) > MAX_EMPTY_ITEMS {
-                return Err(format!("a few samples have more than {MAX_EMPTY_ITEMS} lists without elements").into());
+                return Err(format!("a batch has more than {MAX_EMPTY_ITEMS} lists without elements").into());
             }
             for member in 1..=length {
                 offsets.push(range.start + member * step); // inside the range
@@ -600,8 +600,10 @@ impl ColumnRows {
         let fits = u32::try_from(bytes).is_ok_and(|bytes| bytes <= limits::CHUNK_BYTES);
         let mut filled = Vec::new();
         if !fits || filled.try_reserve_exact(bytes.saturating_add(self.values.len())).is_err() {
-            let message =
-                format!("{count} null items take {bytes} bytes, because a null of a fixed shape has its full size");
+            let message = format!(
+                "{count} null items of shape {shape} take {bytes} bytes, which is too many; a null of a fixed shape \
+                 takes as many bytes as any other item"
+            );
             return Err(self.problem(first, message));
         }
         for item in 0..self.item_count {

@@ -133,14 +133,14 @@ pub(super) fn with_source_path(error: Error, source: &dyn RowSource) -> Error {
     }
 }
 
-/// Returns the total number of rows, if every source states its own.
+/// Returns the total number of rows, if every source knows its own.
 pub(super) fn total_rows(sources: &[&dyn RowSource]) -> Option<u64> {
     sources.iter().try_fold(0_u64, |total, source| total.checked_add(source.row_count()?))
 }
 
 /// Runs code that can panic on malformed input, and returns a panic as an error.
 pub(super) fn catch_panic<T>(body: impl FnOnce() -> Result<T>) -> Result<T> {
-    // unwind safe: after an error, callers never use the values that `body` used again
+    // unwind safe: after an error, callers no longer use the values that `body` used
     catch_unwind(AssertUnwindSafe(body)).unwrap_or_else(|panic| Err(panic_error(&*panic)))
 }
 

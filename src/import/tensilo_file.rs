@@ -4,8 +4,8 @@
 //! processor's cache. A cursor returns buffers in the layout that a writer accepts, so nothing is
 //! copied.
 //!
-//! A tensilo file has a column for the nulls of a struct only if some struct is null. An input has
-//! this column in any case: if the file lacks it, the input adds one without nulls
+//! A tensilo file has a column for the nulls of a struct only if some struct is null. An input
+//! always has this column: if the file lacks it, the input adds one without nulls
 //! ([`AbsentStruct`]). Files with and without null structs can therefore be converted together.
 
 use super::input::file::InputFile;
@@ -100,7 +100,7 @@ impl RowSource for TensiloFile {
 
     fn batches(&self, columns: &[ColumnRequest], _: PassRows) -> Result<Batches<'_, ColumnRows>> {
         let reader = OpenOptions::new().open(self.file.hold()?)?;
-        let unknown = || Error::bad_argument("a pass over a column that the file does not have");
+        let unknown = || Error::bad_argument("a pass requests a column that the file does not have");
         let stored_count = self.columns.len().saturating_sub(self.absent.len());
         let column = |request: &ColumnRequest| {
             let absent_struct = request.position.checked_sub(stored_count).and_then(|i| self.absent.get(i)).copied();
@@ -124,8 +124,8 @@ struct TensiloPass {
 struct PassColumn {
     column: Column,
     cursor: Cursor,
-    /// Set if the pass returns the nulls of a struct that has no column in the file, instead of the
-    /// values of `column`.
+    /// Set if the pass returns the nulls of a struct for which the file has no column, instead of
+    /// the values of `column`.
     absent_struct: Option<AbsentStruct>,
 }
 
@@ -251,8 +251,8 @@ fn stored_structs(schema: &Schema) -> Vec<Option<StructNulls>> {
     of_structs.map(|path| path.map(|path| nulls(path.text))).collect()
 }
 
-/// Returns the nulls of the structs that have no column in the file, except structs whose names are
-/// too long for a column.
+/// Returns the nulls of the structs for which the file has no column, except structs whose names
+/// are too long for a column.
 fn absent_structs(schema: &Schema) -> Vec<(InputColumn, AbsentStruct)> {
     let mut known: HashSet<&str> = schema.columns.iter().filter_map(ColumnSchema::path).collect();
     let mut found = Vec::new();

@@ -282,7 +282,7 @@ mod avx512 {
         }
     }
 
-    /// The order that quadwords must have for unpacking two vectors to yield elements in order.
+    /// The order of quadwords with which unpacking two vectors yields the elements in order.
     /// Unpacking interleaves the lower halves of each lane, then the upper halves.
     const QUADWORDS: [usize; 8] = [0, 4, 1, 5, 2, 6, 3, 7];
 

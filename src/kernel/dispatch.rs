@@ -4,9 +4,9 @@
 //! the process chooses one at run time. Calling code whose features the CPU lacks is undefined
 //! behavior. `Avx2`, `Avx512` and `Neon` are therefore proof tokens. Their field is private, so
 //! only this file can make a token, and it does so only after it has detected every feature of the
-//! instruction set. Each safe function that enters code with these features takes the token:
+//! instruction set. Each safe function that calls code compiled for these features takes the token:
 //!
-//! * kernels, which [`implement`] compiles and enters;
+//! * kernels, which [`implement`] compiles and calls;
 //! * vector operations, which [`intrinsics`] turns into safe functions.
 //!
 //! A safe function therefore cannot be called on a CPU without the features, and no call checks
@@ -16,8 +16,8 @@
 /// Invokes macro `$then` with the features of an instruction set and with `$rest`, if the target
 /// has that instruction set.
 ///
-/// A token is made only if the CPU has all of these features. Code for the token enables exactly
-/// these features.
+/// A token is made only if the CPU has all of these features. Code compiled for the token enables
+/// exactly these features.
 macro_rules! with_features {
     (Avx2, [$($then:tt)*] $rest:tt) => {
         #[cfg(target_arch = "x86_64")]
@@ -171,7 +171,7 @@ macro_rules! enter {
     }};
 }
 
-/// Makes safe functions from code that is safe where an instruction set is enabled. They are the
+/// Makes safe functions from code that is safe wherever an instruction set is enabled. They are the
 /// methods of a trait, or functions whose first parameter is the token.
 ///
 /// ```text
@@ -328,9 +328,9 @@ macro_rules! implementations {
 }
 pub(super) use implementations;
 
-/// Returns the instruction set that the environment variable `TENSILO_KERNELS` names. With it, one
-/// machine can measure the kernels that other machines choose. Unknown or unsupported names are
-/// ignored.
+/// Returns the instruction set that the environment variable `TENSILO_KERNELS` names. The variable
+/// allows measuring, on one machine, the kernels that other machines would choose. Unknown or
+/// unsupported names are ignored.
 pub fn requested() -> Option<String> {
     std::env::var("TENSILO_KERNELS").ok()
 }

@@ -6,7 +6,7 @@
 //! each integer whose extra bits reach up to this plane.
 //!
 //! The lengths of a group, stored as 64 bytes, determine which integers have a bit in plane `p`:
-//! the integers that are longer than `p + 1` bits. They form a mask. With this mask, `pdep` spreads
+//! the integers that are longer than `p + 1` bits. With a mask of these integers, `pdep` spreads
 //! the stored bits of the plane over these integers, and `pext` collects them again. The number of
 //! bits set in the mask is the number of stored bits. The bit-shuffle of the same instruction set
 //! then turns the planes into elements, block by block. AVX-512 can do this group by group.
@@ -15,7 +15,7 @@ use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::vectors::{GROUP, Group};
 use super::{Width, Word, bitshuffle, common_count, copy, for_width};
 
-/// The kernels of one instruction set. There is a length for each element.
+/// The kernels of one instruction set. Slices of lengths have one byte for each element.
 pub trait Kernel: Sync {
     /// See [`ExtraBits::lengths`].
     fn lengths(&self, width: Width, elements: &[u8], out: &mut [u8]);
@@ -343,9 +343,9 @@ struct BitWriter<'w> {
     words: &'w mut [u64],
     /// The index of the word that is not full yet.
     index: usize,
-    /// The bits of that word so far.
+    /// The bits that were already appended to that word.
     word: u64,
-    /// The number of bits in that word so far.
+    /// The number of bits that were already appended to that word.
     filled: usize,
 }
 
@@ -445,12 +445,12 @@ mod neon {
 
 // ---- BMI2 and AVX-512
 
-/// BMI2, and a deposit for AVX-512 in which a group is one vector per byte of its elements.
+/// The operations with BMI2, and a separate `deposit` for AVX-512.
 ///
-/// The planes of a group are contiguous in this deposit, so a permutation and a product of bit
-/// matrices turn them into elements. The bit-shuffle works on the planes of a whole block, and
-/// would need extra steps to load lanes. To extract bits, both methods take the same time, so
-/// AVX-512 uses the common loop.
+/// This `deposit` keeps the planes of a group contiguous, in one vector per byte of the element
+/// width, so a permutation and a product of bit matrices turn them into elements. The bit-shuffle
+/// works on the planes of a whole block, and would need extra steps to load lanes. Extraction would
+/// take the same time with either layout, so AVX-512 uses the common loop for it.
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::{BLOCK, Bits, Kernel, Lengths, deposit_planes, extract, lengths};

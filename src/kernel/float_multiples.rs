@@ -2,9 +2,9 @@
 //! multiple* (chapter 5.14 of the specification).
 //!
 //! An element is `(base + number) / (divisor * 2^exponent)`, rounded as IEEE 754 defines it, so
-//! every implementation returns the same bits. Numbers can have details: additional bits that are
-//! stored below them. Bits for which a float has no room are left out, so a larger integer has
-//! fewer detail bits.
+//! every implementation returns the same bits. Numbers can have *details* (the term of the
+//! specification): the lower bits of the integers, which are stored separately. Bits for which a
+//! float has no room are left out, so a larger integer has fewer detail bits.
 //!
 //! Elements of at most 4 bytes have integers of at most 32 bits. These integers are computed in 32
 //! bits, so that a vector holds as many as possible. The loops have no branches, and the compiler
@@ -54,7 +54,7 @@ impl FloatFormat {
 pub struct FloatMultipleTerms {
     /// The format of elements.
     pub format: FloatFormat,
-    /// The maximum number of detail bits below a number, at most 15.
+    /// The maximum number of detail bits of a number, at most 15.
     pub detail_bits: u8,
     /// The divisor: at most 2^24, so that an `f32` represents it exactly.
     pub divisor: u32,
@@ -105,7 +105,7 @@ impl FloatMultipleTerms {
     }
 }
 
-/// The details of numbers, which are the extra bits of integers.
+/// The details of numbers, stored as the extra bits of integers.
 #[derive(Clone, Copy, Debug)]
 pub struct NumberDetails<'a> {
     /// The integers. Each has two bytes.
@@ -159,7 +159,7 @@ impl FloatMultiples {
     }
 
     /// Sets `out` to the elements for `numbers` and their details. `width` is the width of a
-    /// number. The divisor counts as 1.
+    /// number. The divisor is ignored.
     ///
     /// Each integer in `details` must have the bit length that
     /// [`detail_lengths`](Self::detail_lengths) returns. Otherwise, the elements are unspecified.
@@ -345,8 +345,8 @@ fn wide(number: &[u8]) -> i64 {
     i64::from_le_bytes(wide)
 }
 
-/// Returns the bit length of a nonnegative number, which is taken from the exponent of a float. For
-/// a number of more than 24 bits, returns some length above 24.
+/// Returns the bit length of a nonnegative number, computed from the exponent of the number as a
+/// float. If the number has more than 24 bits, returns some length above 24.
 #[inline(always)]
 fn bit_length(number: i32) -> i32 {
     let exponent = (number as f32).to_bits() >> 23; // at most 8 bits: no sign
@@ -369,7 +369,7 @@ fn set_narrow(
     }
 }
 
-/// Sets `out` to the floats for integers, in the format of 8 bytes.
+/// Sets `out` to the floats for integers, in the 8-byte format.
 #[inline(always)]
 fn set_wide(terms: &FloatMultipleTerms, divisor: f64, integers: impl Iterator<Item = i64>, out: &mut [u8]) {
     let scale = terms.scale();

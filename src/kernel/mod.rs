@@ -8,11 +8,11 @@
 //! | [`byte_planes`] | elements to byte planes and back, and their rotation | 5.6, 5.8 |
 //! | [`predict`] | elements to residuals of a prediction and back | 5.6, 5.15 |
 //! | [`tiers`] | symbols to escape-coded ranks and back | 5.7 |
-//! | [`extra_bits`] | integers to bit lengths and extra bits and back | 5.9 |
+//! | [`extra_bits`] | integers to bit lengths and extra bits, and back | 5.9 |
 //! | [`dictionaries`] | numbers to the values that they index | 5.14 |
 //! | [`float_multiples`] | integers to floats, by division | 5.14 |
-//! | [`bins`], [`bins::encode`] | windows coded by bins, decoded and encoded | 5.13 |
-//! | [`bins::costs`] | costs of groups of bins in classes | 5.13 |
+//! | [`bins`], [`bins::encode`] | windows to rANS-coded bins and back | 5.13 |
+//! | [`bins::costs`] | the cost of each group of bins in each class | 5.13 |
 //!
 //! Each family has a trait `Kernel` with one method per operation. Callers use wrappers that check
 //! the lengths of their arguments first. `available()` returns the implementations that this CPU

@@ -25,10 +25,10 @@
 //!
 //! Only two operations differ between instruction sets, see [`Codes`]. *Planes to codes*: AVX-512
 //! transposes bits with the instruction that its bit-shuffle uses. AVX2 and NEON turn each bit into
-//! a byte of all ones or all zeros, and keep only the bit of its plane. *Symbols to codes*: with
-//! AVX-512 and NEON, a look-up in a table of 256 codes takes four register look-ups. A look-up of
-//! AVX2 covers only 16 codes, so it takes one step for each row of 16 symbols in which a symbol has
-//! its own code. Most tables have one or two such rows.
+//! a byte of all ones or all zeros, and keep only the bit of its plane. *Symbols to codes*: NEON
+//! looks up a symbol among 256 codes in four steps, and AVX-512 in two. A look-up of AVX2 covers
+//! only 16 codes, so AVX2 takes one step for each row of 16 symbols in which a symbol has its own
+//! code. Most tables have one or two such rows.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations, intrinsics};
 use super::vectors::{Group, WINDOW};
@@ -51,11 +51,11 @@ use {
 
 pub use super::vectors::GROUP;
 
-/// The size in bytes of a group of codes of 4 bits, the widest.
+/// The size in bytes of a group of 4-bit codes, which are the widest.
 pub const GROUP_BYTES: usize = 4 * size_of::<u64>();
 
-/// The kernels of one instruction set. All slices have the lengths that [`Tiers`] states, and
-/// `width` is 1 to 4.
+/// The kernels of one instruction set. All slices have the lengths that the methods of [`Tiers`]
+/// require, and `width` is 1 to 4.
 pub trait Kernel: Sync {
     /// See [`Tiers::merge`].
     fn merge(
@@ -86,10 +86,10 @@ impl Tiers {
     /// and each escape with the next symbol of `escaped`, or with 0 beyond the end of `escaped`.
     /// Returns the number of escapes.
     ///
-    /// `codes` must begin with a group for each whole group of symbols in `out`, and `last` with
-    /// the group of the remaining symbols. Codes that only fill up the last group are ignored.
-    /// Debug builds assert that `codes` is long enough and that the width is valid. Otherwise,
-    /// release builds write nothing and return 0.
+    /// `codes` must begin with a group for each whole group of symbols in `out`, and `last` must
+    /// begin with the group of the remaining symbols. Codes that pad this group are ignored. Debug
+    /// builds assert that `codes` is long enough and that the width is valid. Otherwise, release
+    /// builds write nothing and return 0.
     pub fn merge(
         &self,
         width: usize,
@@ -106,7 +106,7 @@ impl Tiers {
 
     /// Encodes one tier: the inverse of [`merge`](Self::merge). The code of a symbol is the lower
     /// `width` bits of its entry in `code_of`. Symbols that escape are written to the start of
-    /// `escaped`. Codes of 0 fill up the last group. Returns the number of escapes.
+    /// `escaped`. The last group is padded with codes of 0. Returns the number of escapes.
     ///
     /// `codes` must be at least as long as all groups, and `escaped` at least as long as `symbols`.
     /// Debug builds assert this. Otherwise, release builds write nothing and return 0. The bytes
@@ -347,7 +347,7 @@ fn escapes_of_width<const W: usize>(codes: &[u8], range: Range<usize>) -> usize 
             masked(first, not_before) + whole + masked(last, until) // fewer than 2^32 codes
         }
     };
-    escapes as usize // exact: no target of this crate has a smaller usize
+    escapes as usize // exact: on all targets of this crate, usize has at least 32 bits
 }
 
 /// Returns a mask of the escapes of a group of codes: the codes whose bits are all set.

@@ -2,7 +2,7 @@
 //!
 //! tensilo has few types. A date, a decimal or an interval is stored as plain elements, and the
 //! metadata `arrow.type` of the column names the Arrow type, so that an export can restore it. The
-//! text uses the notation of Arrow's documentation: `date32`, `date64`, `time32[s]`, `time64[us]`,
+//! value uses the notation of Arrow's documentation: `date32`, `date64`, `time32[s]`, `time64[us]`,
 //! `duration[ms]`, `timestamp[ns]`, `timestamp[us, Europe/Zurich]`, `fixed_size_binary[16]`,
 //! `decimal128[10, 2]`, `month_interval`, `null`.
 //!
@@ -37,7 +37,7 @@ pub(crate) fn is_tensor(field: &arrow_schema::Field) -> bool {
     matches!(field.extension_type_name(), Some(FIXED_SHAPE_TENSOR | VARIABLE_SHAPE_TENSOR))
 }
 
-/// Returns the approximate size, in bytes, of a null of a type.
+/// Returns the approximate size, in bytes, of one null value of a type.
 #[cfg(feature = "arrow")]
 pub(crate) fn null_bytes(data_type: &arrow_schema::DataType) -> usize {
     use arrow_schema::DataType;
@@ -283,13 +283,13 @@ mod arrow {
 
     /// The metadata key of a field whose elements have the bits of a tensilo type that Arrow lacks.
     /// The value is the name of that type. It marks bf16 in `UInt16`, small numbers in `UInt8`, and
-    /// complex numbers in `Float32`. In the last case, an innermost dimension of 2 is one complex
-    /// number.
+    /// complex numbers in `Float32`. In the last case, the innermost dimension has extent 2 and
+    /// holds one complex number.
     pub(crate) const DTYPE: &str = "tensilo.dtype";
 
-    /// Returns the column with a type that Arrow has, whose elements have the same bytes. If this
-    /// changes the type, [`DTYPE`] in the metadata names the original type. Fails for a type that
-    /// this release does not know.
+    /// Returns the column with a type that Arrow supports and whose elements have the same bytes.
+    /// If this changes the type, [`DTYPE`] in the metadata names the original type. Fails for a
+    /// type that this release does not know.
     pub(crate) fn in_arrow(column: &ColumnSchema) -> Result<Cow<'_, ColumnSchema>> {
         column.check_known()?;
         let (dtype, shape) = match column.dtype {

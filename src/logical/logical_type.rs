@@ -6,9 +6,9 @@
 //!
 //! Loaders, and exports to array files, deliver plain numbers without that type. Without a check,
 //! 1.50 would silently arrive as 150, or as 16 bytes. Both therefore call
-//! [`LogicalType::check_values`] first, or [`LogicalType::check_numbers`] if they cannot convey the
-//! unit of a count either. [`Cursor`](crate::Cursor) and [`Writer`](crate::Writer) always work with
-//! the stored elements.
+//! [`LogicalType::check_values`] first, or, if they cannot convey the unit of a count either,
+//! [`LogicalType::check_numbers`]. [`Cursor`](crate::Cursor) and [`Writer`](crate::Writer) always
+//! work with the stored elements.
 
 use crate::error::Advice;
 use crate::logical::arrow_type::ArrowType;
@@ -42,8 +42,8 @@ impl LogicalType {
     }
 
     /// Returns whether each stored element is a value of the type: a decimal of scale 0 in an
-    /// integer, a count of the unit that the type states, or bytes. Otherwise, a stored element is
-    /// a scaled integer, a byte of an integer, or a component of an interval.
+    /// integer, a count of the unit that the type names, or bytes. Otherwise, a stored element is
+    /// an unscaled integer, a byte of an integer, or a component of an interval.
     pub fn is_stored_value(&self) -> bool {
         match &self.0 {
             ArrowType::Decimal(_, _, scale) => {
@@ -86,7 +86,7 @@ impl LogicalType {
     }
 
     /// Like [`check_values`](Self::check_values), but also fails if the elements are counts of a
-    /// unit that only the metadata states.
+    /// unit that only the metadata names.
     pub fn check_numbers(column: &ColumnSchema) -> Result<()> {
         match Self::of(column) {
             Some(logical) if !logical.is_stored_value() || logical.is_count() => Err(logical.refusal(column)),

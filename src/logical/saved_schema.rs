@@ -1,7 +1,7 @@
 //! The Arrow schema of a source, saved in the metadata of the file.
 //!
 //! Columns do not record everything about the fields that they came from. For example, they do not
-//! show large strings, dictionaries, list types, maps, or the names of items. An export restores
+//! record large strings, dictionaries, list types, maps, or the names of items. An export restores
 //! these from the saved schema. The saved schema has the same form as in Parquet files: the value
 //! of `ARROW:schema` is an encapsulated IPC message with the schema (`FF FF FF FF`, the length as
 //! u32, a flatbuffer), in base64. Any Arrow library can therefore read it, for example with
@@ -16,8 +16,8 @@
 //! of a negative length, are left out both when writing and when reading, so every written value
 //! can be read.
 //!
-//! Without the feature `arrow`, the value is opaque: it is kept if it remains true, and removed
-//! otherwise. An export ignores saved fields that do not fit their columns.
+//! Without the feature `arrow`, the value is opaque: it is kept if it still describes the columns,
+//! and removed otherwise. An export ignores saved fields that do not fit their columns.
 
 #[cfg(feature = "arrow")]
 pub(crate) use fields::{
@@ -39,18 +39,18 @@ pub(crate) const KEY: &str = "ARROW:schema";
 #[cfg(feature = "arrow")]
 pub(crate) const METADATA_BYTES: usize = 64 << 10;
 
-/// The metadata key, in a field of the schema, of the values of its dictionary. The value is a JSON
-/// array.
+/// The key of the values of a dictionary, in the metadata of its field in the schema. The value is
+/// a JSON array.
 #[cfg(feature = "arrow")]
 pub(crate) const DICTIONARY: &str = "tensilo.dictionary";
 
-/// The metadata key, in a field of the schema, of its name in the source. It is present if another
-/// field has the same name.
+/// The key of the name that a field had in the source, in the metadata of the field in the schema.
+/// It is present if another field has the same name.
 #[cfg(feature = "arrow")]
 pub(crate) const NAME: &str = "tensilo.name";
 
-/// The metadata key, in a field, of its logical type in Parquet. It is present if Arrow does not
-/// have this type.
+/// The key of a field's logical type in Parquet, in the metadata of the field. It is present if
+/// Arrow does not have this type.
 #[cfg(feature = "arrow")]
 pub(crate) const LOGICAL_TYPE: &str = "PARQUET:logical_type";
 
@@ -74,11 +74,11 @@ mod fields {
     pub(crate) const CONTINUATION: [u8; 4] = [0xFF; 4];
     /// The maximum depth of tables, the same as in Arrow's readers.
     const TABLES: usize = 64;
-    /// The maximum depth of fields. Tables of four other levels need room: the message and the
+    /// The maximum depth of fields. Four more levels of tables need room: the message and the
     /// schema around the fields, and a dictionary and its index type inside them.
     const DEPTH: usize = TABLES - 4;
     /// The maximum number of bytes that a verifier visits per byte of a message. For a real schema,
-    /// it visits about two, because only table headers are shared.
+    /// the number is about two, because only table headers are shared.
     const VISITS: usize = 8;
     /// The maximum size of all strings in a schema, in bytes. A flatbuffer has at most 2 GiB.
     const TEXT_BYTES: usize = 256 << 20;
@@ -203,7 +203,7 @@ mod fields {
     }
 
     /// Makes all dictionaries unordered, because appended values come after the existing values,
-    /// regardless of the order.
+    /// regardless of how they sort.
     pub(crate) fn forget_order(metadata: &mut Metadata) {
         fn unordered(field: &FieldRef) -> FieldRef {
             Arc::new(with_inside(field, unordered).with_dict_is_ordered(false))
@@ -457,8 +457,8 @@ mod logical_type {
         }
     }
 
-    /// Returns the logical type that an [`entry`] in the metadata of a field states. The field must
-    /// not be a struct.
+    /// Returns the logical type that an [`entry`] in the metadata of a field records. The field
+    /// must not be a struct.
     pub(crate) fn of_field(field: &Field) -> Option<LogicalType> {
         match field.extension_type_name() {
             Some(JSON) => return Some(LogicalType::Json),
@@ -525,7 +525,8 @@ mod opaque {
         }
     }
 
-    /// Removes the schema, because its fields would have the names of other columns.
+    /// Removes the schema, because its fields would still have the old names, which could now be
+    /// names of other columns.
     pub(crate) fn rename(metadata: &mut Metadata, _: &[(Vec<String>, &str)]) {
         metadata.remove(KEY);
     }

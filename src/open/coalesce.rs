@@ -3,8 +3,8 @@
 //! A batch needs many small ranges of a file, and each request has a fixed cost. Reading the gap
 //! between two nearby ranges is therefore often cheaper than sending a second request. The
 //! break-even gap is about the latency of a request times the throughput of the source. It differs
-//! by orders of magnitude between memory, a local disk and an object store, so each source states
-//! its own [`CoalesceConfig`].
+//! by orders of magnitude between memory, a local disk and an object store, so each source has its
+//! own [`CoalesceConfig`].
 //!
 //! [`Requests::fill`] makes one greedy sweep over the ranges, sorted by offset. A range extends the
 //! last request if the gap between them is at most `gap_bytes` and the request does not exceed

@@ -1,10 +1,10 @@
-//! Determines whether two paths or open files are the same file.
+//! Determines whether two paths or open files refer to the same file.
 //!
 //! If an output is also an input, the input is lost, or is read while it is written. Comparing
 //! paths cannot prevent this, because a hard link, a symbolic link or `./` can lead to the same
 //! file. Files are therefore compared by device and inode, or by the equivalent on other systems.
-//! Only a regular file that exists has an identity. Everything else counts as different from every
-//! other file.
+//! Only a regular file that exists has an identity. Everything else is considered different from
+//! every file.
 
 use crate::error::display_path;
 use crate::{Error, Result};

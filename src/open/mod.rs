@@ -1,7 +1,7 @@
 //! Opens a file for reading or appending: defines the sources of bytes, and reads the header, the
 //! last valid trailer and the footer of a file (chapter 10).
 //!
-//! A file is opened from both ends. The header, at the start, states the file id and the schema.
+//! A file is opened from both ends. The header, at the start, contains the file id and the schema.
 //! The commit to read is the last commit whose trailer and footer are both valid. The search for
 //! its trailer runs backwards from the end, for two reasons: a killed writer leaves bytes after its
 //! last commit, and damage to one commit must not hide the commits before it.
@@ -10,7 +10,7 @@
 //! length of all footers that the search reads must not exceed the length of the file. Nothing in a
 //! body is used before its checksum is verified.
 //!
-//! This module also represents two things that a footer states: the facts about a column, for
+//! This module also defines types for two kinds of footer entries: the facts about a column, for
 //! callers, and the tables of a file (chapter 4.5). A table is read when a chunk first needs it.
 
 pub(crate) mod coalesce;
@@ -139,7 +139,7 @@ fn find_trailer(source: &dyn Source, file_id: FileId, offset: u64, left: &mut u6
         let message = "the trailer does not directly follow its footer";
         return Err(Error::corrupt("R-7.7", message).with_offset(offset));
     }
-    // refuses a footer of a different file, or of a different state of this file
+    // refuses a footer of a different file, or of another version of this file
     header.check_previous(footer_header.header_crc())?;
     *left = left.checked_sub(footer_header.body_bytes.into()).ok_or_else(|| {
         Error::corrupt("R-2.7", "the footers of damaged trailers overlap").with_offset(footer_header.offset)
@@ -176,7 +176,7 @@ fn expect(source: &dyn Source, offset: u64, kind: RegionKind, file_id: FileId) -
     Ok(header)
 }
 
-/// The facts about a column that the footer states.
+/// The facts about a column that the footer records.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct ColumnFacts {
@@ -234,7 +234,7 @@ impl TableSlot {
         }
         if self.entry.body_bytes > limits::ZSTD_DICTIONARY_BYTES {
             let message = format!(
-                "the table has {} bytes, but a Zstandard dictionary has at most {}",
+                "the table has {} bytes, but a Zstandard dictionary can have at most {}",
                 self.entry.body_bytes,
                 limits::ZSTD_DICTIONARY_BYTES
             );

@@ -3,10 +3,10 @@
 //! The crate `glob` decides whether a name matches, and this module lists the folders. If `glob`
 //! listed them too, it would panic on the first name that is not UTF-8, or skip it silently. This
 //! module matches the displayed form of a name, in which U+FFFD replaces bytes that are not UTF-8.
-//! So `*` and `?` match any bytes, and no file is silently skipped.
+//! Therefore, `*` and `?` match any bytes, and no file is silently skipped.
 //!
 //! `**` follows symbolic links to folders, but not into a folder that the path has already passed
-//! through. So the search ends even if links form a cycle.
+//! through. The search therefore ends even if links form a cycle.
 
 use crate::{Error, Result};
 use glob::{MatchOptions, Pattern};
@@ -32,9 +32,10 @@ const WILDCARDS: [char; 3] = ['*', '?', '['];
 /// Returns the files and folders that match a pattern, each once and in no particular order. Fails
 /// if a folder cannot be searched.
 ///
-/// In a pattern, `*` matches any characters except `/`, `?` matches one, `[ab]` and `[a-f]` match
-/// one of several, and `**` matches any number of folders. A hidden name matches only if the
-/// pattern contains its leading dot. A pattern that ends in `/` matches only folders.
+/// In a pattern, `*` matches any number of characters except `/`, `?` matches one character, `[ab]`
+/// and `[a-f]` match one of several characters, and `**` matches any number of folders. A hidden
+/// name matches only if the pattern contains its leading dot. A pattern that ends in `/` matches
+/// only folders.
 pub fn paths_matching(pattern: &Path) -> Result<Vec<PathBuf>> {
     let (start, segments) = parsed(pattern)?;
     let only_folders = pattern.as_os_str().as_encoded_bytes().ends_with(b"/");
@@ -243,7 +244,7 @@ mod tests {
         ] {
             assert_eq!(matching(tree.path(), pattern), expected, "{pattern}");
         }
-        // the pattern can be matched with 60 nested folders in millions of ways
+        // 60 nested folders match the pattern in millions of ways
         let tree = tempfile::tempdir().unwrap();
         let deepest = (0..60).fold(tree.path().to_path_buf(), |path, _| path.join("a"));
         fs::create_dir_all(deepest).unwrap();

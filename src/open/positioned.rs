@@ -3,8 +3,8 @@
 //! Each read is one system call with its own offset, so threads can share a file without a lock. If
 //! another process truncates the file, a read returns an ordinary error, whereas access to a memory
 //! map would raise a signal. Operating systems differ in how they read at an offset, accept hints
-//! and report the type of a file system. So these functions have one version for each system. A
-//! hint that a system does not support does nothing.
+//! and report the type of a file system. The functions that do this therefore have one version for
+//! each system. A hint that a system does not support does nothing.
 //!
 //! Only regular files are accepted. Anything else has no length, and opening a pipe without a
 //! writer blocks forever.
@@ -34,7 +34,7 @@ pub struct PositionedFile {
 }
 
 impl PositionedFile {
-    /// Opens a file for reading. Bytes appended later are not seen.
+    /// Opens a file for reading. Bytes that are appended later are not visible.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         // checked before opening, because opening a pipe without a writer blocks forever
@@ -43,7 +43,7 @@ impl PositionedFile {
         file.map_err(|error| Error::io("opening the file", error).with_path(path))
     }
 
-    /// Wraps a file that is open for reading. Bytes appended later are not seen.
+    /// Wraps a file that is open for reading. Bytes that are appended later are not visible.
     pub fn from_file(file: File) -> Result<Self> {
         Self::of(file).map_err(|error| Error::io("opening the file", error))
     }
@@ -60,7 +60,7 @@ impl PositionedFile {
 }
 
 /// Returns the default number of files that a reader of many files keeps open: half of the
-/// process's limit, at most 256. The rest of the process can use the other half.
+/// process's limit, at most 256. The other half remains available to the program.
 pub fn default_open_files() -> usize {
     (open_file_limit() / 2).clamp(1, 256)
 }
@@ -77,14 +77,14 @@ fn open_file_limit() -> usize {
     if cfg!(target_os = "macos") { 256 } else { 512 }
 }
 
-/// Refuses anything but a regular file, because nothing else has a length and can be read at an
-/// offset.
+/// Refuses anything but a regular file, because only a regular file has a length and can be read at
+/// an offset.
 pub(crate) fn check_regular(metadata: &Metadata) -> io::Result<()> {
     if metadata.is_dir() {
         return Err(io::ErrorKind::IsADirectory.into());
     }
     match kind_of(metadata) {
-        Some(kind) => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("is {kind}, not a regular file"))),
+        Some(kind) => Err(io::Error::new(io::ErrorKind::InvalidInput, format!("it is {kind}, not a regular file"))),
         None => Ok(()),
     }
 }
@@ -106,7 +106,7 @@ fn kind_of(_: &Metadata) -> Option<&'static str> {
     None
 }
 
-/// Gives programs the descriptor, so that they can read the file by other means.
+/// Exposes the descriptor, so that programs can read the file by other means.
 #[cfg(unix)]
 impl std::os::fd::AsFd for PositionedFile {
     fn as_fd(&self) -> std::os::fd::BorrowedFd<'_> {

@@ -2,8 +2,8 @@
 //!
 //! A [`Source`] serves reads at any offset, from many threads at once. Readers depend on nothing
 //! else, so they work on memory, maps, files and objects in a store. Two methods are required. The
-//! others have defaults and make a source faster or safer: coalescing, direct access to memory,
-//! hints, the identity of the file.
+//! others have defaults, and can make a source faster or safer: coalescing, direct access to
+//! memory, hints, and the identity of the file.
 //!
 //! If the bytes are in memory, a structure is borrowed in place; otherwise it is read into a
 //! buffer. [`FileBytes`] determines only once which case applies. Its functions refuse bytes
@@ -49,14 +49,14 @@ pub trait Source: Send + Sync {
         read_each(self, ranges, out)
     }
 
-    /// Returns the alignment at which [`Source::read_to_memory`] reads without a copy, a power of
-    /// two; `None` if it always copies. Default: `None`.
+    /// Returns the alignment, a power of two, at which [`Source::read_to_memory`] reads without a
+    /// copy; `None` if it always copies. Default: `None`.
     fn alignment(&self) -> Option<u64> {
         None
     }
 
-    /// Reads ranges like [`Source::read_ranges`], into memory that is large enough, and returns
-    /// that memory. Each range starts at a multiple of [`Source::alignment`]. It ends at such a
+    /// Reads ranges like [`Source::read_ranges`], into `memory`, which must be large enough, and
+    /// returns it. Each range starts at a multiple of [`Source::alignment`]. It ends at such a
     /// multiple or at the end of the file.
     ///
     /// Default: calls [`Source::read_ranges`]. If a source can neither cancel its reads nor wait
@@ -283,12 +283,12 @@ pub(crate) fn check_inside(source: &dyn Source, offset: u64, length: usize) -> R
 #[cold]
 fn outside(file_bytes: u64, offset: u64, length: usize) -> Error {
     let message = format!(
-        "expected {length} bytes here, but the file ends at {file_bytes}: it is truncated, or not a tensilo file"
+        "expected {length} bytes here, but the file ends at offset {file_bytes}: it is truncated, or not a tensilo file"
     );
     Error::corrupt("R-2.5", message).with_offset(offset)
 }
 
-/// The first bytes of a source. Bytes appended later are not seen.
+/// The first bytes of a source. Bytes that are appended later are not visible.
 pub(crate) struct FirstBytes {
     source: Arc<dyn Source>,
     bytes: u64,

@@ -292,8 +292,8 @@ impl ColumnBuffer {
     /// and an index in it. `None` is a null sample. Samples without values, which
     /// [`visit_blocks`](crate::stages::Decoder::visit_blocks) returns, add no values.
     ///
-    /// Fails if a buffer has a different type or shape, or lacks the sample. This buffer is then
-    /// empty. Cost: a copy of the samples. Allocates nothing once warmed up.
+    /// Fails if a buffer has a different type or shape, or does not contain the sample. On failure,
+    /// the buffer to fill is empty. Cost: a copy of the samples. Allocates nothing once warmed up.
     pub fn join<'b>(
         &mut self,
         column: &ColumnSchema,
@@ -331,7 +331,7 @@ impl ColumnBuffer {
         let is_alike =
             (from.dtype(), from.shape()) == (self.dtype(), self.shape()) && from.levels.len() == self.levels.len();
         if !is_alike || i >= from.sample_count() {
-            return Err(Error::bad_argument("each buffer to join must match the column and contain its samples"));
+            return Err(Error::bad_argument("each joined buffer must match the column and contain the sample"));
         }
         let mut entries = i..i.saturating_add(1);
         for (to, lists) in self.levels.iter_mut().zip(&from.levels) {

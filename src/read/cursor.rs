@@ -6,10 +6,10 @@
 //! worthwhile if samples are read in order, or once enough of it has been decoded sample by sample
 //! ([`should_decode_whole`]).
 //!
-//! Single samples are read without a plan, which would take 50 ns more (docs/src/benchmarks.md,
-//! "Reads without a plan"). Gathers and ranges use a plan: they look up all their chunks, fetch the
-//! bytes together, and fill slices or buffers. [`Rows`] is a set of cursors whose columns are
-//! fetched together.
+//! Single samples are read without a plan, because making one would take 50 ns more
+//! (docs/src/benchmarks.md, "Reads without a plan"). Gathers and ranges use a plan: they look up
+//! all their chunks, fetch the bytes together, and fill slices or buffers. [`Rows`] is a set of
+//! cursors whose columns are fetched together.
 //!
 //! [`should_decode_whole`]: crate::read::chunk::open_chunk::should_decode_whole
 
@@ -37,7 +37,7 @@ use std::sync::Arc;
 /// Samples contain the stored elements, not their logical values: 150 for a decimal of 1.50.
 /// [`LogicalType::of`](crate::LogicalType::of) returns the logical type.
 ///
-/// The suffix of a method states its destination: `*_slice` is a slice of the column's type;
+/// The suffix of a method indicates its destination: `*_slice` is a slice of the column's type;
 /// `*_bytes` is a slice of bytes, for types that are known only at run time; `*_into` is a
 /// [`ColumnBuffer`], which can also contain ragged and nested samples, and marks nulls.
 ///
@@ -264,8 +264,8 @@ impl Cursor {
     /// sample's position in it.
     ///
     /// If the previous read was in the preceding chunk, the chunk is decoded whole, because samples
-    /// are being read in order. If the sample is `copied`, a chunk of one sample is decoded
-    /// straight to its destination.
+    /// are being read in order. If `copied` is set, a chunk of one sample is decoded straight to
+    /// its destination.
     fn go_to(&mut self, i: u64, copied: bool) -> Result<usize> {
         let Gatherer { column, decoder, .. } = &mut self.gatherer;
         column.schema().check_known()?;
@@ -300,8 +300,8 @@ impl Cursor {
     }
 
     /// Opens the chunk of sample `i`: reads and verifies it, unless its samples are read
-    /// individually. `block_index` is its cached block index, if there is one. If `is_whole`, all
-    /// blocks are read.
+    /// individually. `block_index` is its cached block index, if there is one. If `is_whole` is
+    /// set, all blocks are read.
     fn open(
         &mut self,
         location: &ChunkLocation,
@@ -393,15 +393,14 @@ impl Cursor {
         decoder.chunk.decode_range(column, body, &bytes, sample.as_mut_slice())
     }
 
-    /// Returns sample `i` of the open chunk as a list. `is_decoded` states whether it was decoded
+    /// Returns sample `i` of the open chunk as a list. `is_decoded` is set if it was decoded
     /// individually.
     fn list(&self, i: usize, is_decoded: bool) -> Result<List<'_>> {
         let (content, values) = self.cached_sample(i)?;
         List::of_sample(self.inner(), content, i, values, is_decoded.then(|| self.sample.as_slice()))
     }
 
-    /// Returns sample `i` of the open chunk. `is_decoded` states whether it was decoded
-    /// individually.
+    /// Returns sample `i` of the open chunk. `is_decoded` is set if it was decoded individually.
     fn sample(&self, i: usize, is_decoded: bool) -> Result<Sample<'_>> {
         let inner = self.inner();
         if is_decoded {

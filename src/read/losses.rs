@@ -9,7 +9,7 @@
 use crate::{Error, Result};
 use std::ops::Range;
 
-/// The samples of each column that are lost, or that nothing confirms.
+/// For each column, either its lost samples or its unconfirmed samples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Losses {

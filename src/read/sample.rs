@@ -60,7 +60,8 @@ impl<'a> Sample<'a> {
         self.is_null
     }
 
-    /// Returns the extents of this sample, outermost first. For bytes and text, that is the length.
+    /// Returns the extents of this sample, outermost first. For bytes and text, the only extent
+    /// is the length.
     pub fn shape(&self) -> &[u32] {
         self.extents.get(..self.rank).unwrap_or(&[])
     }
@@ -118,8 +119,9 @@ pub struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Creates sample `i` of a chunk. The values of the sample are `range` of the chunk's values,
-    /// or `decoded` if the chunk is not decoded. Checks for bools.
+    /// Creates sample `i` of a chunk. `range` is the range of its values in the chunk. `decoded`
+    /// has these values if the sample was decoded individually; otherwise `content` has them.
+    /// Checks for bools.
     pub(in crate::read) fn of_sample(
         column: &'a ColumnInner,
         content: Content<'a>,
@@ -134,7 +136,7 @@ impl<'a> List<'a> {
     }
 
     /// Determines the members of the list and whether it is null. Refuses a null list with members,
-    /// as other reads do.
+    /// like all other reads.
     fn found(mut self) -> Result<Self> {
         let mut found = None;
         let mut level = 0;
@@ -252,13 +254,13 @@ fn not_a_list() -> Error {
     Error::internal("a list of a nested column is outside its sample")
 }
 
-/// Returns the error of a method for lists that was called on a column without lists.
+/// Returns the error for calling a method for lists on a column that is not nested.
 #[cold]
 pub(in crate::read) fn not_nested() -> Error {
     Error::bad_argument("the samples of the column are not lists: use `read`, `view` or a ColumnBuffer")
 }
 
-/// Returns the error of a method for samples without lists that was called on a nested column.
+/// Returns the error for calling a method for samples without lists on a nested column.
 #[cold]
 pub(in crate::read) fn nested() -> Error {
     Error::bad_argument("the samples of the column are lists: use `read_list`, `view_list` or a ColumnBuffer")

@@ -19,7 +19,7 @@ use crate::{Error, Result, threads};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The settings of a column for its encoders, and the choices so far.
+/// The settings of a column for its encoders, and the choices that they have made.
 pub(super) struct ColumnEncoderState {
     pub layout: Layout,
     /// The dictionary in the last table of the column.
@@ -67,7 +67,7 @@ impl ColumnEncoderState {
         (self.run_count, self.run_bytes) = (0, 0);
     }
 
-    /// Returns the choice with which run `number` starts, which is not the first. The first run
+    /// Returns the choice with which run `number`, which is not the first, starts. The first run
     /// must have ended.
     fn choice_for_run(&mut self, number: usize) -> Option<ValueChoice> {
         if number == 1 {

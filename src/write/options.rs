@@ -239,7 +239,7 @@ impl WriterOptions {
             return Err(Error::bad_argument(format!("alignment {} is not supported; use 64 or 4096", self.alignment)));
         }
         if !(1..=1024).contains(&self.threads) {
-            return Err(Error::bad_argument(format!("{} threads are out of range; use 1 to 1024", self.threads)));
+            return Err(Error::bad_argument(format!("thread count {} is out of range; use 1 to 1024", self.threads)));
         }
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! Collects the samples of a column until they fill a chunk.
 //!
-//! A chunk ends before the sample that would exceed the chunk size. So the same samples give the
-//! same chunks, no matter in which batches they are pushed. A batch is checked as a whole before
-//! any of its samples is added, so a batch that is refused changes nothing.
+//! A chunk ends before the sample that would make it larger than the chunk size. So the same
+//! samples become the same chunks, no matter in which batches they are pushed. All samples of a
+//! batch are checked before any of them is added, so a refused batch changes nothing.
 //!
 //! The first chunks of a column of text or bytes are held back until there is enough data to train
 //! a Zstandard dictionary ([`TrainingTexts`]). The dictionary is written before the first chunk
@@ -149,17 +149,17 @@ impl PendingColumn {
         };
         let bytes = bytes_besides_values.saturating_add(values);
         if items > self.layout.max_items() {
-            return too_large(self.layout.max_items(), "items without elements in a chunk");
+            return too_large(self.layout.max_items(), "items without elements per chunk");
         }
         if u32::try_from(next.count - at.count).is_err() || bytes > usize_of(limits::CHUNK_BYTES) {
-            return too_large(usize_of(limits::CHUNK_BYTES), "bytes in a chunk");
+            return too_large(usize_of(limits::CHUNK_BYTES), "bytes per chunk");
         }
         let max_bytes = usize_of(limits::VALIDITY_AND_SHAPE_BYTES);
         if self.layout.is_nested()
             && bytes_besides_values > max_bytes
             && self.exact_validity_and_shape_bytes(batch, &at, &next) > max_bytes
         {
-            return too_large(max_bytes, "bytes for the lengths and nulls of the lists and items in a chunk");
+            return too_large(max_bytes, "bytes per chunk for the lengths and nulls of its lists and items");
         }
         Ok(next)
     }
@@ -178,7 +178,7 @@ impl PendingColumn {
         }
     }
 
-    /// Returns the position in the batch at which the current chunk is full. An empty chunk takes
+    /// Returns the position in the batch at which the current chunk is full. An empty chunk accepts
     /// at least one sample.
     fn chunk_end(&self, batch: &ColumnBatch, from: BatchPosition) -> BatchPosition {
         if !self.layout.has_shape() {
@@ -271,8 +271,8 @@ impl PendingColumn {
         if self.layout.is_nested() { self.lists.null_samples() } else { self.items.null_count }
     }
 
-    /// Turns the pending samples into a chunk. Appends the chunks that can now be written to `cut`:
-    /// none while the column collects training texts.
+    /// Turns the pending samples into a chunk. Appends to `cut` the chunks that can now be written;
+    /// there are none while the column collects training texts.
     fn cut_full(&mut self, cut: &mut Vec<ReadyChunk>) {
         let Some(chunk) = self.cut() else { return };
         let end_sample = self.first_sample;
@@ -346,7 +346,7 @@ const TRAINING_BYTES: usize = 2 << 20;
 const ALL_TRAINING_BYTES: usize = 64 << 20;
 /// No column gets a dictionary if fewer training bytes than this are available to each column.
 const MIN_TRAINING_BYTES: usize = 256 << 10;
-/// The number of training bytes per byte of a dictionary. A larger ratio gives a smaller
+/// The number of training bytes per byte of a dictionary. A larger ratio means a smaller
 /// dictionary. The rationale of the specification lists measurements of other values.
 const TRAINING_RATIO: usize = 8;
 

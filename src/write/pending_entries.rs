@@ -1,5 +1,5 @@
 //! The entries of a column that are not yet in a chunk: its items ([`PendingItems`]), and the lists
-//! around them ([`PendingLists`]).
+//! that contain them ([`PendingLists`]).
 //!
 //! Both copy ranges of a checked batch directly into the form that the parts of a chunk have:
 //! validity bitmaps, ends of lists and items, and values. Completing a chunk then only moves
@@ -20,15 +20,14 @@ use std::ops::Range;
 pub(super) struct PendingItems {
     layout: Layout,
     may_be_null: bool,
-    /// The number of pushed bytes for each unit of an item's count. With a cast, fewer bytes are
-    /// stored.
+    /// The number of pushed bytes per unit of an item's count, which is the product of its varying
+    /// extents. With a cast, the number of stored bytes can differ.
     pub(super) pushed_bytes: usize,
     pub(super) caster: Option<Caster>,
     pub(super) count: usize,
     /// The varying extents of all items, one item after another.
     extents: Vec<u32>,
-    /// The sum of the counts of all items. The count of an item is the product of its varying
-    /// extents.
+    /// The sum of the counts of all items.
     pub(super) count_sum: u32,
     values: Vec<u8>,
     validity: Vec<u8>,
@@ -59,8 +58,8 @@ impl PendingItems {
         })
     }
 
-    /// Adds items of a checked batch. `counts` is the range that their counts take in the running
-    /// sum of the batch.
+    /// Adds items of a checked batch. `counts` is the range of these items in the running
+    /// sum of the counts of all items.
     pub(super) fn take(&mut self, batch: &ColumnBatch, items: &Range<usize>, counts: &Range<usize>) {
         self.take_validity(batch, items);
         self.extents.extend_from_slice(extents_of(batch, self.layout.varying, items).unwrap_or(&[]));
@@ -106,7 +105,7 @@ impl PendingItems {
         }
     }
 
-    /// Moves the items into the parts of a chunk, with a validity if `has_nulls`.
+    /// Moves the items into the parts of a chunk, with a validity bitmap if `has_nulls`.
     pub(super) fn cut(&mut self, has_nulls: bool) -> ItemParts {
         let mut shape = Vec::new();
         // fits: `PendingColumn::chunk_end` limits the sum of all counts
@@ -254,8 +253,8 @@ impl PendingLists {
         self.levels.iter().any(|level| level.null_count > 0)
     }
 
-    /// Moves the bitmaps and ends of all levels into the parts of a chunk, with a validity if
-    /// `has_nulls`.
+    /// Moves the bitmaps and ends of all levels into the parts of a chunk, with validity
+    /// bitmaps if `has_nulls`.
     pub(super) fn cut(&mut self, has_nulls: bool, validity: &mut Vec<u8>, shape: &mut Vec<u8>) {
         for level in &mut self.levels {
             match (has_nulls, level.may_be_null) {

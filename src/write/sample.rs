@@ -1,7 +1,7 @@
 //! Turns a single sample into a batch, for [`Writer::push`](crate::Writer::push).
 //!
-//! Everything is written in batches, so single samples give the same bytes and the same errors as
-//! batches. A sample of a column without lists becomes a batch that borrows its bytes. The lists
+//! Everything is written in batches, so single samples lead to the same bytes and the same errors
+//! as batches. A sample of a column without lists becomes a batch that borrows its bytes. The lists
 //! and items of a nested sample are first copied into a [`NestedSample`]. If at most one extent
 //! varies, a value need not state its extents, because they follow from its length.
 
@@ -58,8 +58,8 @@ pub(super) fn infer_extents<'a>(
         varying => {
             let fixed = column.shape.extents().iter().filter(|extent| matches!(extent, Extent::Fixed(_)));
             let message = format!(
-                "the sample has {varying} varying extents ({} fixed), which cannot be inferred from its length; push \
-                 the sample with its extents",
+                "the sample has {varying} varying extents (and {} fixed), which cannot be inferred from its length; \
+                 push the sample with its extents",
                 fixed.count()
             );
             Err(Error::bad_argument(message))
@@ -167,6 +167,6 @@ impl NestedSample {
 }
 
 fn wrong_depth(column: &ColumnSchema) -> Error {
-    let message = format!("the column has {} levels of lists, but the value does not", column.levels.len());
+    let message = format!("the column needs lists of depth {}, but the value has another depth", column.levels.len());
     Error::bad_argument(message)
 }

@@ -216,7 +216,7 @@ pub struct AtomicFile(AtomicSink<Disk>);
 
 impl AtomicFile {
     /// Starts a file that will appear at `destination`. If `overwrite` is false, this call fails if
-    /// the path exists, and the first commit fails if the path exists by then.
+    /// the path exists, and the first commit fails if the path has been created in the meantime.
     pub fn create(destination: impl AsRef<Path>, overwrite: bool) -> Result<Self> {
         Ok(Self(AtomicSink::create(Disk, destination.as_ref(), overwrite)?))
     }

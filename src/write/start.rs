@@ -1,10 +1,11 @@
 //! Prepares the state from which a writer starts: for a new file, or after the last commit of an
 //! existing file (chapter 7.4 of the specification).
 //!
-//! Before an append, all facts of the last footer that the next footer will repeat are checked.
-//! Otherwise, the append would repeat false facts under a new checksum.
+//! The next footer repeats facts of the last one, so these facts are checked before an append.
+//! Otherwise, the append would copy false facts and give them a new, valid checksum.
 //!
-//! The bytes after the last commit are cut off, so they must be worthless. Usually, a killed writer
+//! An append truncates the bytes after the last commit, so it first checks that nothing is lost
+//! with them. Usually, a killed writer
 //! left them. But they can also be a whole commit whose trailer or footer is damaged. If they
 //! contain an intact region, the two cases cannot be distinguished, and the append fails unless the
 //! caller has agreed to discard the bytes.
@@ -134,7 +135,7 @@ fn last_zstd_dictionaries(
 const MAX_TABLE_BYTES: u32 = 64 << 20;
 
 /// Checks for the facts that the next footer repeats, as far as the footer and the schema
-/// allow it.
+/// allow.
 fn check_facts(commit: &Commit, schema: &Schema) -> Result<()> {
     let mut expected = (0, 0);
     for TableEntry { column, table, .. } in &commit.footer.tables {

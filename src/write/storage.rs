@@ -145,7 +145,7 @@ fn begin(file: File, target: &Path) -> io::Result<DiskFile> {
 
 /// Follows symbolic links one by one, because the target of the last one may not exist yet.
 fn follow(path: &Path) -> io::Result<PathBuf> {
-    const MAX_LINKS: usize = 40; // as in Linux
+    const MAX_LINKS: usize = 40; // the limit of Linux
     let mut path = path.to_path_buf();
     for _ in 0..MAX_LINKS {
         match fs::read_link(&path) {

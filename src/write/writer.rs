@@ -84,10 +84,10 @@ use std::sync::Arc;
 /// Writes a file from front to back. Bytes never change once they are written, so the sink can be a
 /// pipe. [`Writer::append`] continues an existing file.
 ///
-/// Samples are pushed one at a time or in batches; both give the same bytes. Each column needs
-/// memory for at most one chunk or its largest sample, plus 32 bytes for each chunk since the last
-/// commit. A column of text or bytes also holds back its first 2 MiB, to train a dictionary; all
-/// columns together hold back at most 64 MiB.
+/// Samples can be pushed one at a time or in batches; the resulting file is the same. Each column
+/// needs memory for at most one chunk or its largest sample, plus 32 bytes for each chunk since the
+/// last commit. A column of text or bytes also holds back its first 2 MiB, to train a dictionary;
+/// all columns together hold back at most 64 MiB.
 ///
 /// # Durability
 ///
@@ -95,7 +95,7 @@ use std::sync::Arc;
 ///   samples pushed before. This holds for [`AtomicFile`] and [`AppendFile`], on disks that keep
 ///   what they report as written.
 /// - If the process is killed, the machine stops or the disk is full, a reader finds the last
-///   commit in full. It can be a commit whose call had not returned yet.
+///   commit in full. This can be a commit whose call had not returned yet.
 /// - After an error of the sink, the writer refuses every call and retries nothing, because a
 ///   repeated `fsync` can report success for bytes that are lost. The file ends with its last
 ///   commit, or has no valid end. There is one exception: if the last `fsync` of a commit fails,
@@ -128,13 +128,13 @@ impl Writer<AppendFile> {
     /// alignment come from the file; profile, chunk size, threads and checks come from `options`.
     ///
     /// Until [`Writer::commit`] or [`Writer::finish`] writes a trailer, a reader that opens the
-    /// file sees its old state. A reader that opened the file earlier continues to see the state of
+    /// file sees its old state. A reader that opened the file earlier continues to see the state at
     /// that time. Without a commit, no byte up to the end of the last commit changes.
     ///
     /// Bytes after the last commit are cut off before anything is written. If they contain an
-    /// intact region of this file, the call fails unless [`WriterOptions::discard_tail`] is set. A
-    /// killed writer left this region, or it belongs to a commit whose end is damaged, which
-    /// `tensilo salvage` can recover.
+    /// intact region of this file, the call fails unless [`WriterOptions::discard_tail`] is set.
+    /// Either a killed writer left this region, or it belongs to a commit whose end is damaged.
+    /// `tensilo salvage` can recover such a commit.
     ///
     /// Also fails if another writer has locked the file, if a newer release has written it in a way
     /// that this one cannot continue, or if the file cannot be opened.
@@ -189,9 +189,9 @@ impl<K: Sink> Writer<K> {
     /// files.
     ///
     /// For each column, `rounded` has the cast facts that were recorded when its values were
-    /// rounded. A column with cast facts takes values of its own type instead of the cast's source
-    /// type, and stores them bit for bit. If its entry is `None`, or if it has no cast, a column
-    /// works as with [`Writer::new`].
+    /// rounded. A column with cast facts accepts values of its own type instead of the cast's
+    /// source type, and stores them bit for bit. A column whose entry is `None`, or that has no
+    /// cast, works as with [`Writer::new`].
     pub fn from_rounded(
         sink: K,
         schema: Schema,
@@ -486,8 +486,8 @@ impl Writer<Stream<Vec<u8>>> {
 impl<K: Sink> Writer<K> {
     /// Makes all samples pushed so far durable and readable. More samples can be pushed afterwards.
     ///
-    /// A commit ends the current chunk of each column, even if it is small. So commit rarely, such
-    /// as once for many chunks. A file has at most 65,536 commits, including the commit that
+    /// A commit ends the current chunk of each column, even if it is small. So commit rarely, with
+    /// many chunks per commit. A file has at most 65,536 commits, including the commit that
     /// [`Writer::finish`] makes.
     pub fn commit(&mut self) -> Result<()> {
         self.write_commit(false)

@@ -228,7 +228,7 @@ fn an_intact_tail_is_preserved_unless_it_is_discarded() {
             assert!(text.contains(part), "{part}: {text}");
         }
         let mut writer = Writer::append(file.path(), &options().discard_tail(true)).unwrap();
-        assert_eq!(file.bytes().len(), end, "nothing is cut off before something is written");
+        assert_eq!(file.bytes().len(), end, "nothing is truncated before something is written");
         push_numbers(&mut writer, 5).unwrap();
         writer.finish().unwrap();
         assert_eq!(findings(&file.bytes()), Vec::<String>::new());

@@ -3,9 +3,9 @@
 //! [`run`](crate::run) takes over the whole process: it installs signal handlers, prints, and
 //! returns an exit code. A package for another language needs values, has its own handlers, and
 //! raises its own errors. So these functions return documents and drawings, never write to the
-//! terminal, and fail with the errors of the crates.
+//! terminal, and fail with a [`DataError`].
 //!
-//! Documents, tiles and drawings are made by the code of the commands. Only the steps that show a
+//! The documents and drawings are made by the code of the commands. Only the steps that show a
 //! progress bar are repeated here, with a [`ProgressCallback`] instead, because the progress bar of
 //! a command reacts only to signals that the handlers of `run` catch.
 
@@ -135,7 +135,7 @@ fn rewrite<K: Sink>(
     salvaged.write_to(output, &writer, RewriteOptions::new().progress(&mut advance))
 }
 
-/// Converts a failure to an error of the crates, without the hints that the program would print.
+/// Converts a failure to an error of the library, without the hints that the program would print.
 impl From<Failure> for DataError {
     fn from(failure: Failure) -> Self {
         match failure {

@@ -176,8 +176,8 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
     message
 }
 
-/// Returns the failure for an error that has its own message here: cancelled work, or an output
-/// file that exists, which the library reports as an I/O error.
+/// Returns the failure for an error that has its own message here: work was cancelled, or an output
+/// file exists. The library reports the latter as an I/O error.
 fn special(error: &Error, path: Option<&Path>) -> Option<Failure> {
     if error.kind() == ErrorKind::Cancelled {
         return Some(Failure::Cancelled);
@@ -299,7 +299,7 @@ pub(crate) fn note_values(schema: &Schema) {
 fn encoded_values(column: &ColumnSchema) -> Option<String> {
     LogicalType::check_values(column)
         .err()
-        .map(|error| format!("{}; loaders and array files refuse this column", advice(&error)))
+        .map(|error| format!("{}; loaders and exports to array files refuse this column", advice(&error)))
 }
 
 /// Describes the few samples whose shape differs from the shape of the other samples. Returns

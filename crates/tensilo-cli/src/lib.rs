@@ -42,8 +42,8 @@ use std::path::Path;
 /// signal arrives, the process ends. So call `run` only once in a process, as the last thing it
 /// does.
 ///
-/// The new handlers call the handlers that were installed before. If the host has handlers of its
-/// own, reset them first: in Python, for example, with
+/// The new handlers call the handlers that were installed before. If the host program has handlers
+/// of its own, reset them first: in Python, for example, with
 /// `signal.signal(signal.SIGINT, signal.SIG_DFL)`.
 ///
 /// # Exit codes

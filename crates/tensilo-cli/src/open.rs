@@ -31,7 +31,7 @@ pub(crate) fn dataset_with(options: DatasetOptions, path: &Path) -> Outcome<Opti
     })
 }
 
-/// Adds a hint to an error, which says what the folder is if it is not a dataset.
+/// If a folder is not a dataset, adds a hint to the error: what the folder is instead.
 pub(crate) fn with_hint(folder: &Path, error: DataError) -> Failure {
     match (&error, hint(folder)) {
         (DataError::BadArgument(message), Some(hint)) => Failure::Usage(format!("{message}; {hint}")),
@@ -89,8 +89,8 @@ pub(crate) fn warn(path: &Path, reader: &Reader) {
     }
     if bytes > 0 {
         terminal::warning(&format!(
-            "{path}: {bytes} bytes after the last commit are ignored: a writer is running or was stopped, or the end is \
-             damaged"
+            "{path}: {bytes} bytes after the last commit are ignored: a writer is running or was stopped, or the end \
+             of the file is damaged"
         ));
     }
 }

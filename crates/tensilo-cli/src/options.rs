@@ -1,8 +1,8 @@
 //! Options that several commands share, parsers of option values, and checks of inputs.
 //!
 //! If a parser refuses a value, its message shows the expected form. Column names can contain `=`,
-//! so `NAME=VALUE` is split at the last `=`. Defaults that depend on the profile belong to the
-//! library: such an option is `None` unless the user sets it.
+//! so `NAME=VALUE` is split at the last `=`. Defaults that depend on the profile are left to the
+//! library: such options are `None` unless the user sets them.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal;
@@ -31,21 +31,21 @@ pub(crate) struct EncodingArgs {
     #[arg(long, value_name = "NAME=PROFILE", value_parser = column_profile)]
     pub(crate) column_profile: Vec<(String, Profile)>,
     /// The decoded size of a chunk, such as 65536, 64KiB or 1MiB. Without blocks, reading one
-    /// random sample reads a whole chunk [default: 64KiB, with --profile small 512KiB and 256KiB
+    /// random sample reads a whole chunk [default: 64KiB; with --profile small, 512KiB, or 256KiB
     /// for text]
     #[arg(long, value_name = "N", value_parser = chunk_bytes)]
     pub(crate) chunk_bytes: Option<usize>,
     /// The decoded size of a block, 1KiB to 512KiB, or "none". Each block of a chunk is read and
     /// checked individually: with smaller blocks, less is read for one sample, but the file is
-    /// larger [default: 8KiB, with --profile small 64KiB, with bitshuffle-zstd none]
+    /// larger [default: 8KiB; with --profile small, 64KiB; with bitshuffle-zstd, none]
     #[arg(long, value_name = "N", value_parser = block_bytes)]
     pub(crate) block_bytes: Option<BlockBytes>,
-    /// Do not decode each chunk to check it against its input: slightly faster, but a memory or
-    /// processor fault can corrupt the file unnoticed
+    /// Skip the check that decodes each chunk and compares it with its input: slightly faster, but
+    /// a memory or processor fault can corrupt the file unnoticed
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// The number of encoding threads; as many additional threads read Parquet. The output does not
-    /// depend on it [default: the number of cores]
+    /// The number of encoding threads; the same number of additional threads reads Parquet. The
+    /// output does not depend on this number [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 }
@@ -256,11 +256,11 @@ pub(crate) fn profiles() -> impl TypedValueParser<Value = Profile> {
 fn help_of(profile: Profile) -> &'static str {
     match profile {
         Profile::Fast => "For training that waits for data: fastest to decode, no entropy coder",
-        Profile::Balanced => "For nearly all uses: short codes; Zstandard for text, and where it saves 20 % more",
+        Profile::Balanced => "For nearly all uses: small, and fast to decode; Zstandard for text and repetitive data",
         Profile::Small => "For archives and slow networks: smallest file, several times slower to write",
         Profile::Raw => "For memory maps: no encoding, every sample is a zero-copy view of the file",
         Profile::BitshuffleZstd => "For comparisons: bit-shuffle and Zstandard level 9",
-        _ => "", // a profile that is newer than this program; a test finds it
+        _ => "", // a profile that is newer than this program; a test detects this
     }
 }
 

@@ -5,8 +5,8 @@
 //! an output that is also an input, whatever path, link or descriptor names it. Nothing is opened
 //! or changed until [`Destination::create`].
 //!
-//! A file or an object appears only when it is complete, and replaces the old one as a whole. A
-//! pipe, a device or an open descriptor cannot be replaced, so the data is written into it.
+//! A file or an object appears only when it is complete, and then replaces the old one in a single
+//! step. A pipe, a device or an open descriptor cannot be replaced, so the data is written into it.
 //! `/dev/fd/3` is duplicated instead of opened, because opening it would start at the beginning of
 //! the file.
 
@@ -270,7 +270,7 @@ pub(crate) enum Output {
     Stdout(BufWriter<Stdout>),
     /// A stream, and its name.
     Stream(BufWriter<File>, PathBuf),
-    /// A file or an object of a store, and its name.
+    /// A file or an object in a store, and its name.
     Whole(Box<dyn Sink + Send>, PathBuf),
 }
 
@@ -395,7 +395,7 @@ impl Descriptor {
         }
     }
 
-    /// Duplicates the descriptor. Both share one file position.
+    /// Duplicates the descriptor. The duplicate has the same file position.
     #[cfg(unix)]
     fn duplicate(self) -> io::Result<File> {
         use std::os::fd::AsFd;
@@ -413,7 +413,7 @@ impl Descriptor {
         Ok(File::from(io::stdout().as_handle().try_clone_to_owned()?))
     }
 
-    /// Returns whether `file` is the same file, pipe or device.
+    /// Returns whether this descriptor and `file` refer to the same file, pipe or device.
     #[cfg(unix)]
     fn is(self, file: &File) -> bool {
         use std::os::unix::fs::MetadataExt;

@@ -1,9 +1,9 @@
 //! Handles SIGINT (Ctrl-C), SIGTERM and SIGHUP.
 //!
-//! An interrupted command must undo its work, but it must also end in any case. So the progress
-//! callback of the work polls for a signal and cancels the work, which is then undone. A separate
-//! thread is the watchdog: it ends the process if the work has no such callback or does not end in
-//! time. A second signal ends the process at once.
+//! An interrupted command must undo its work, but it must end even if that takes too long. So the
+//! progress callback of the work polls for a signal and cancels the work, which is then undone. A
+//! separate thread is the watchdog: it ends the process if the work has no such callback or does
+//! not end in time. A second signal ends the process at once.
 //!
 //! On systems other than Unix, a signal ends the process, which is the default action. A temporary
 //! file then remains next to its destination; the next `convert` to that destination reports it.
@@ -18,11 +18,11 @@ use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 /// The last signal that arrived, or 0 if none did. The signal handler sets it, so the work sees a
-/// signal even if the waiting thread is not scheduled.
+/// signal even if the thread that waits for signals is not scheduled.
 static RECEIVED: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
 /// Whether the work has seen a signal and is ending.
 static SEEN: AtomicBool = AtomicBool::new(false);
-/// The time in milliseconds that the current work has to end after a signal, or 0 if no work polls
+/// How many milliseconds the current work may take to end after a signal, or 0 if no work polls
 /// for signals.
 static TIMEOUT_MS: AtomicU64 = AtomicU64::new(0);
 /// The temporary file to remove if a signal ends the process.
@@ -87,7 +87,7 @@ fn is_ignored(signal: i32) -> bool {
 
 #[cfg(unix)]
 fn on_signal(signal: i32, is_first: bool) {
-    /// The minimum time that the process has to end once the work has seen a signal.
+    /// The minimum timeout after the work has seen a signal.
     const EXIT_TIMEOUT: Duration = Duration::from_secs(2);
     let mut timeout = Duration::from_millis(TIMEOUT_MS.load(Ordering::SeqCst));
     if SEEN.load(Ordering::SeqCst) {
@@ -129,7 +129,7 @@ pub(crate) fn begin_work(timeout: Duration) {
     TIMEOUT_MS.fetch_max(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX), Ordering::SeqCst);
 }
 
-/// Unregisters the work, and states that the terminal shows no progress line.
+/// Unregisters the work, and records that the terminal shows no progress line.
 pub(crate) fn end_work() {
     TIMEOUT_MS.store(0, Ordering::SeqCst);
     show_line(false);

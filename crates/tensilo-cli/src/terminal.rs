@@ -21,7 +21,7 @@ use tensilo::import;
 /// The width of a line if the width of the terminal is unknown.
 pub(crate) const DEFAULT_WIDTH: u16 = 80;
 
-/// Returns the width of the terminal on standard output, or `None` if that is not a terminal.
+/// Returns the width of the terminal, or `None` if standard output is not a terminal.
 pub(crate) fn stdout_width() -> Option<u16> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| width.0)
 }
@@ -43,11 +43,11 @@ pub(crate) fn note(message: &str) {
 
 /// Prints the heading in its style, if the terminal has colors, and then the message unchanged.
 fn print(style: Style, heading: &str, message: &str) {
-    // if stderr is closed, the message cannot be read anyway
+    // if stderr is closed, no one can read the message
     let _ = writeln!(anstream::stderr(), "{style}{heading}{style:#} {message}");
 }
 
-/// The time that work with a progress bar has to end after a signal.
+/// How long work with a progress bar may take to end after a signal.
 const SIGNAL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The unit of the progress.

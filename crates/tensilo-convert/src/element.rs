@@ -3,8 +3,8 @@
 //!
 //! Packed elements follow the layout of safetensors. The bits of a packed tensor are one sequence:
 //! element `i` has bits `i * bits` to `(i + 1) * bits - 1`, and bit 0 of a byte comes first. Two
-//! 4-bit elements share a byte, the first in its low half; four 6-bit elements take three bytes. A
-//! tensor always fills whole bytes.
+//! 4-bit elements share a byte, the first in its low half; four 6-bit elements occupy three bytes.
+//! A tensor always fills whole bytes.
 
 use std::io::{self, Write};
 use tensilo::import::arrow::array::{ArrayData, ArrayRef, BooleanArray, make_array};
@@ -14,7 +14,7 @@ use tensilo::import::mark_dtype;
 use tensilo::{DType, Error, Result};
 
 /// Returns the Arrow field for elements of type `dtype`, which is not a string type. For complex
-/// numbers, the elements are their halves.
+/// numbers, this is the field for their real and imaginary parts.
 pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
     let data_type = match dtype {
         DType::Bf16 => return mark_dtype(Field::new(name, DataType::UInt16, nullable), dtype),
@@ -37,13 +37,13 @@ pub(crate) fn element_field(name: &str, dtype: DType, nullable: bool) -> Field {
 }
 
 /// Returns the size in bytes of the unit whose bytes are reversed to change the byte order: an
-/// element, or half of a complex number.
+/// element, or the real or imaginary part of a complex number.
 pub(crate) fn swap_width(dtype: DType) -> usize {
     if dtype == DType::Complex64 { 4 } else { dtype.element_bytes() }
 }
 
-/// Returns an array of elements, or of the halves of complex numbers. `bytes` are in the byte order
-/// of this machine.
+/// Returns an array of elements, or of the real and imaginary parts of complex numbers. `bytes` are
+/// in the byte order of this machine.
 pub(crate) fn element_array(dtype: DType, bytes: MutableBuffer) -> Result<ArrayRef> {
     if dtype == DType::Bool {
         return bools(&bytes);
@@ -69,7 +69,8 @@ pub(crate) fn swap_bytes(width: usize, bytes: &mut [u8]) {
     }
 }
 
-/// Returns the number of bits of an element in packed formats, or `None` if it takes whole bytes.
+/// Returns the number of bits of an element in packed formats, or `None` if it occupies whole
+/// bytes.
 pub(crate) fn packed_bits(dtype: DType) -> Option<u32> {
     Some(dtype.value_bits()).filter(|bits| dtype.is_small() && *bits < 8)
 }
@@ -92,8 +93,7 @@ pub(crate) fn unpack(bytes: &[u8], bits: u32, first_bit: u64, count: usize) -> V
 pub(crate) struct Packer<W> {
     out: W,
     bits: u32,
-    /// The bits that do not fill a byte yet, lowest first. `rest_bits` is how many there are, below
-    /// 8.
+    /// The bits that do not fill a byte yet, lowest first. `rest_bits` is their number, at most 7.
     rest: u16,
     rest_bits: u32,
 }

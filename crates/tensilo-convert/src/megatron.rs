@@ -69,7 +69,7 @@ impl RecordSource for MegatronFiles {
     fn record_batches(&self, fields: &[usize]) -> Result<Box<dyn Iterator<Item = Result<RecordBatch>> + '_>> {
         let documents = Documents::new(&self.index, &self.file, &self.tokens, self.schema())?;
         let fields = fields.to_vec();
-        // a pass can select no column
+        // `fields` can be empty
         Ok(Box::new(
             documents.map(move |batch| batch?.project(&fields).map_err(|error| Error::bad_input(error.to_string()))),
         ))
@@ -85,7 +85,7 @@ const HEADER_BYTES: u64 = 34;
 const LENGTH_BYTES: u64 = 4;
 const POINTER_BYTES: u64 = 8;
 
-/// The header of an index. Its lists have been compared with the size of the file.
+/// The header of an index. The sizes of its lists have been compared with the size of the file.
 #[derive(Clone, Debug)]
 struct MegatronIndex {
     dtype: DType,
@@ -98,7 +98,8 @@ impl MegatronIndex {
     fn read(mut file: InputReader) -> Result<Self> {
         let mut header = Vec::new();
         (&mut file).take(HEADER_BYTES).read_to_end(&mut header).map_err(read_error)?;
-        let header: [u8; 34] = header.try_into().map_err(|_| Error::bad_input("the index is cut off in its header"))?;
+        let header: [u8; 34] =
+            header.try_into().map_err(|_| Error::bad_input("the index is truncated in its header"))?;
         let [_, _, _, _, _, _, _, _, _, rest @ ..] = header;
         let [a, b, c, d, e, f, g, h, code, rest @ ..] = rest;
         let version = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
@@ -180,8 +181,9 @@ impl IndexList {
         let mut bytes = [0; 8];
         self.0.read_exact(&mut bytes).map_err(read_error)?;
         let number = i64::from_le_bytes(bytes);
-        u64::try_from(number)
-            .map_err(|_| Error::bad_input(format!("the offset or sequence number {number} is negative")))
+        u64::try_from(number).map_err(|_| {
+            Error::bad_input(format!("the index contains the negative offset or sequence number {number}"))
+        })
     }
 }
 
@@ -258,7 +260,9 @@ impl Documents {
         let end = self.bounds.next_number()?;
         if end < self.next_sequence || end > self.index.sequence_count {
             let (next, count) = (self.next_sequence, self.index.sequence_count);
-            return Err(Error::bad_input(format!("its sequences are {next}..{end}, but the index has {count}")));
+            return Err(Error::bad_input(format!(
+                "its sequences are {next}..{end}, but the index has sequences 0..{count}"
+            )));
         }
         while self.next_sequence < end {
             let (length, offset) = (self.lengths.next_length()?, self.pointers.next_number()?);
@@ -268,7 +272,8 @@ impl Documents {
             let count = usize::try_from(byte_count).ok().filter(|_| is_inside).ok_or_else(|| {
                 let (sequence, found) = (self.next_sequence, self.tokens.byte_count());
                 Error::bad_input(format!(
-                    "sequence {sequence} has {byte_count} bytes at offset {offset}, but the file of tokens has {found}"
+                    "sequence {sequence} has {byte_count} bytes at offset {offset}, but the file of tokens has only \
+                     {found} bytes"
                 ))
             })?;
             let start = bytes.len();

@@ -3,8 +3,8 @@
 //! The first axis of an array is the sample axis. An array file becomes one column, and an archive
 //! one column for each array. A header is a Python literal. Only the literals that headers contain
 //! are parsed: strings, integers, booleans, tuples, lists and dictionaries. The crates `npyz` and
-//! `py_literal` parse the same, but need a generated parser and big integers, and allocate as much
-//! memory as a header claims.
+//! `py_literal` parse the same literals, but need a generated parser and big integers, and allocate
+//! as much memory as a header claims.
 
 use crate::stream::{read_error, stream_error};
 use crate::tensor::{ArchiveStream, ColumnBytes, FormatOptions, Order, TensorColumn, TensorTable};
@@ -56,7 +56,7 @@ fn check_length(column: &TensorColumn, header: &NpyHeader, found: u64) -> Result
         return Ok(());
     }
     let expected = column.byte_count().unwrap_or(u64::MAX); // checked earlier
-    let what = if found < expected { "is cut off" } else { "has bytes after its elements" };
+    let what = if found < expected { "is truncated" } else { "has bytes after its elements" };
     let NpyHeader { dtype, extents, .. } = header;
     Err(Error::bad_input(format!(
         "the array {what}: {dtype} of shape {extents:?} takes {expected} bytes, but the file has {found}"
@@ -136,7 +136,7 @@ impl Entry {
         }
         let is_deflated = match entry.compression() {
             CompressionMethod::Stored if entry.compressed_size() != entry.size() => {
-                return refused("has two different sizes");
+                return refused("is not compressed, but has two different sizes");
             }
             CompressionMethod::Stored => false,
             CompressionMethod::Deflated => true,
@@ -159,7 +159,7 @@ impl Entry {
 fn array(file: &FormatFile, name: &str, entry: &Entry) -> Result<(TensorColumn, Vec<u64>)> {
     let mut reader = file.reader()?;
     if entry.offset.checked_add(entry.stored_bytes).is_none_or(|end| end > reader.byte_count()) {
-        return Err(Error::bad_input("the archive is cut off"));
+        return Err(Error::bad_input("the archive is truncated"));
     }
     reader.seek(SeekFrom::Start(entry.offset)).map_err(read_error)?;
     let stored = reader.take(entry.stored_bytes);
@@ -197,7 +197,7 @@ pub(crate) struct NpyHeader {
 impl NpyHeader {
     /// Reads a header with format version 1 to 3. `reader` must be at the first byte of the file.
     pub(crate) fn read(reader: &mut impl Read) -> Result<Self> {
-        let cut_off = || Error::bad_input("the array is cut off inside its header");
+        let cut_off = || Error::bad_input("the array is truncated inside its header");
         let mut take = |count: u64| {
             let mut bytes = Vec::new();
             reader

@@ -13,7 +13,7 @@ use std::io::Read;
 use tensilo::import::{FormatFile, InputFormat, RecordSource};
 use tensilo::{DType, Error, Result};
 
-/// The maximum size of the header in bytes, the same as in the original library.
+/// The maximum size of the header in bytes, the same as in the reference implementation.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 /// The size in bytes of the field that holds the length of the header.
 const LENGTH_BYTES: u64 = 8;
@@ -45,7 +45,9 @@ impl InputFormat for SafetensorsFormat {
         let data_bytes = rest.saturating_sub(header_bytes);
         if u64::try_from(metadata.data_len()).ok() != Some(data_bytes) {
             let expected = metadata.data_len();
-            return Err(Error::bad_input(format!("the tensors take {expected} bytes, but the file has {data_bytes}")));
+            return Err(Error::bad_input(format!(
+                "the tensors take {expected} bytes, but {data_bytes} follow the header"
+            )));
         }
         let columns = columns(file, &metadata, LENGTH_BYTES.saturating_add(header_bytes), self.0);
         let own = metadata.metadata().clone().unwrap_or_default();
@@ -59,7 +61,7 @@ fn header_bytes(file: &FormatFile, reader: &mut impl Read) -> Result<Option<u64>
     reader.take(LENGTH_BYTES).read_to_end(&mut first).map_err(read_error)?;
     let has_extension = file.path().extension().is_some_and(|extension| extension == "safetensors");
     let Ok(length) = <[u8; 8]>::try_from(first.as_slice()) else {
-        let cut_off = || Error::bad_input("the file is cut off inside its header");
+        let cut_off = || Error::bad_input("the file is truncated inside its header");
         return if has_extension { Err(cut_off()) } else { Ok(None) };
     };
     let mut brace = Vec::new();

@@ -1,9 +1,9 @@
 //! Reads inputs front to back, with or without gzip, and collects their rows in batches.
 //!
 //! JSON lines, TFRecord and WebDataset files have no index, so their rows are read one by one. A
-//! batch is bounded in bytes and in values, because a row of a few bytes can be null in very many
-//! columns. Memory is allocated only for bytes that are present, never for a length that the file
-//! claims.
+//! batch is bounded in bytes and in values, because a row of a few bytes can have nulls in very
+//! many columns. Memory is allocated only for bytes that are present, never for a length that the
+//! file claims.
 
 use flate2::read::MultiGzDecoder;
 use std::io::{self, BufReader, Read};
@@ -111,14 +111,14 @@ pub(crate) fn stream_error(error: &io::Error, what: &str) -> Error {
 }
 
 pub(crate) fn cut_off(what: &str) -> Error {
-    Error::bad_input(format!("{what}: the file is cut off"))
+    Error::bad_input(format!("{what}: the file is truncated"))
 }
 
-/// A batch ends with the row that reaches this many bytes.
+/// A batch ends once its rows have this many bytes.
 pub(crate) const BATCH_BYTES: usize = 2 << 20;
 
-/// The maximum number of values in a batch, including nulls, because a row of a few bytes can be
-/// null in very many columns.
+/// The maximum number of values in a batch, including nulls, because a row of a few bytes can have
+/// nulls in very many columns.
 const MAX_BATCH_VALUES: usize = 1 << 22;
 
 /// Returns the maximum number of rows in a batch, regardless of their size.

@@ -3,7 +3,7 @@
 //! A file is a sequence of frames: a length and a record, each with a checksum. A record is a
 //! message of `tensorflow/core/example/example.proto`, and nothing declares which features examples
 //! have. So a first pass infers the features and their types, and a second pass builds arrays. If
-//! examples contradict each other about a feature, this feature is refused, and the other features
+//! examples contradict each other about a feature, that feature is refused, and the other features
 //! are read.
 
 use crate::stream::{ByteStream, MAX_VALUE_BYTES, cut_off, matches_extension, row_batches};
@@ -17,7 +17,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use tensilo::import::{FormatFile, InputFormat, RecordSource, TypeOrigin, refused_field};
 use tensilo::{Error, Result, limits};
 
-/// The size of the length of a record and its checksum, in bytes.
+/// The size in bytes of what precedes a record: its length, and the checksum of the length.
 const HEADER_BYTES: u64 = 12;
 
 /// TFRecord files of `tf.train.Example`.
@@ -55,7 +55,7 @@ fn record_length(header: &[u8]) -> Option<u64> {
 }
 
 /// Returns the checksum as the format stores it: a CRC-32C, rotated and added to a constant, so
-/// that a checksum of data that itself contains checksums stays useful.
+/// that it also protects data that itself contains checksums.
 fn masked_crc(bytes: &[u8]) -> u32 {
     crc32c::crc32c(bytes).rotate_right(15).wrapping_add(0xA282_EAD8)
 }
@@ -234,7 +234,7 @@ impl InferredFeatures {
             let is_single = values.count() == 1;
             let new = InferredFeature { type_name: values.type_name(), is_single, count: 0, refused: None };
             if !self.features.contains_key(name) && self.features.len() >= limits::COLUMNS {
-                return Err(Error::bad_input(format!("more than {} features", limits::COLUMNS)));
+                return Err(Error::bad_input(format!("the records have more than {} features", limits::COLUMNS)));
             }
             let found = self.features.entry(name.clone()).or_insert(new);
             if found.type_name != values.type_name() {

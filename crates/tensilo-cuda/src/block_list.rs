@@ -1,15 +1,15 @@
 //! The blocks of a batch and where their elements go: the input of one launch.
 //!
-//! Few large copies to a device are faster than many small ones, but samples are stored in many
-//! small blocks. So a list concatenates the stored bytes of its blocks, each at a multiple of 16,
-//! and one copy sends them to the device. The tables of a part are stored once for all consecutive
-//! blocks that share them. A block with several samples is decoded once, and its elements are
-//! copied several times. Fetched bytes are not copied to the list if they are already in memory
-//! that the device can copy from: they become *segments*, and are sent from where they are.
+//! A few large copies to a device are faster than many small ones, but samples are stored in many
+//! small blocks. So a list concatenates the stored bytes of its blocks, each block at a multiple of
+//! 16 bytes, and one copy sends them to the device. The tables of a part are stored once for all
+//! consecutive blocks that share them. A block with several samples is decoded once, and its
+//! elements are copied several times. Fetched bytes are not copied to the list if they are already
+//! in memory that the device can copy from: they become *segments*, and are sent from there.
 //!
 //! Offsets are relative to the list and to the memory of the batch. They are checked before they
 //! become addresses, which happens when the list is launched. So a kernel cannot write anywhere
-//! else.
+//! outside the list and the batch.
 
 use bytemuck::{Pod, Zeroable};
 use std::fmt;
@@ -95,7 +95,7 @@ impl Destination {
             true => Ok(()),
             false => {
                 let message = format!(
-                    "offset {} and row bytes {:?} must be multiples of the element size, {delivered} bytes",
+                    "offset {} and row_bytes {:?} must be multiples of the element size, {delivered} bytes",
                     self.offset, self.row_bytes
                 );
                 Err(Error::bad_argument(message))
@@ -161,7 +161,7 @@ impl ReadMemory for Heap {
     }
 }
 
-/// The size of the start of a list: the report of the kernel, whose bits are initially all ones,
+/// The size of the header of a list: the report of the kernel, whose bits are initially all ones,
 /// and zeros up to the first block.
 const HEADER_BYTES: usize = ALIGNMENT;
 
@@ -221,8 +221,8 @@ struct Segment {
     range: Range<usize>,
     /// The value of [`FetchedBytes::fetches`] when the segment was added.
     fetches: u64,
-    /// The offsets from the first to the last block that the list uses. The start is a multiple of
-    /// [`ALIGNMENT`].
+    /// The smallest range of offsets that contains all blocks that the list uses. The start is a
+    /// multiple of [`ALIGNMENT`].
     used: Range<usize>,
     /// The memory of the bytes, once [`BlockList::adopt`] has taken it.
     memory: Option<Box<dyn ReadMemory>>,
@@ -256,7 +256,7 @@ struct Part {
     encoding: u16,
     element_bytes: usize,
     tables: Vec<u8>,
-    /// The offset of the tables in the list, which has them in the layout for devices.
+    /// The offset of the tables in the list, where they have the layout for devices.
     at: usize,
     device_bytes: usize,
 }
@@ -732,7 +732,7 @@ impl Destination {
     }
 }
 
-/// Returns the bits that are zero in all elements of one byte.
+/// For types with elements of one byte, returns the bits that are zero in every element.
 fn zero_bits(dtype: DType) -> u8 {
     match dtype.element_bytes() {
         1 => u8::MAX.checked_shl(dtype.value_bits()).unwrap_or(0),

@@ -10,7 +10,7 @@ pub enum CudaError {
     #[error("no CUDA driver: libcuda was not found; install driver release 580 or later, or decode on the CPU")]
     NoDriver,
     /// The requested GPU does not exist.
-    #[error("there is no GPU {ordinal}: the driver reports {count} GPUs, counted from 0")]
+    #[error("there is no GPU {ordinal}: GPUs are counted from 0, and the driver reports {count}")]
     NoDevice {
         /// The number of the requested GPU, counted from 0.
         ordinal: usize,

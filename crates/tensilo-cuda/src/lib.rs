@@ -12,7 +12,8 @@
 //! * A [`Resident`] column stays in the memory of a GPU, in its stored form. The GPU gathers
 //!   samples from it by index.
 //! * `Emulator`, with the feature `emulator`, runs the kernels on the CPU: the same source, with a
-//!   loop over 32 lanes in place of a warp. The tests compare its results with the library.
+//!   loop over 32 lanes in place of a warp. The tests compare its results with the results of the
+//!   library.
 
 #![deny(missing_docs, unsafe_code, unsafe_op_in_unsafe_fn)]
 

@@ -65,8 +65,8 @@ pub enum DataError {
     /// The function of [`LoaderOptions::map`](crate::LoaderOptions::map) failed.
     #[error("the function that maps batches failed: {0}")]
     Map(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// A bug in this crate; please report it.
-    #[error("internal error: {0}; please report it")]
+    /// A bug in this crate; please report this.
+    #[error("internal error: {0}; please report this")]
     Internal(String),
     /// A tensilo file could not be read or written.
     #[error(transparent)]

@@ -41,7 +41,7 @@
 //!
 //! A [`Dataset`] reads files as one sequence of samples: the files that the manifest of a folder
 //! lists, or any list of files. [`Changes`] append samples, add, rename and drop columns, repack
-//! files, and publish the result as a new version, which appears as a whole or not at all. A
+//! files, and publish the result as a new version, which appears either complete or not at all. A
 //! [`WriteJob`] publishes files that many processes have written. [`Garbage`] removes old versions.
 //!
 //! This crate implements `format-spec/ORDER.md`, which defines the order, and

@@ -220,7 +220,7 @@ typedef struct tensilo_samples {
   // The number of extents at `varying_extents`.
   size_t varying_extent_count;
   // Bit `i % 8` of byte `i / 8` (bit 0 is the least significant) is 0 if item `i` is null. NULL
-  // if no item is null. A null of a fixed shape has zeros as values.
+  // if no item is null. If the shape is fixed, a null item has zeros as values.
   const uint8_t *validity;
   // The number of null items.
   size_t null_count;
@@ -254,9 +254,9 @@ typedef struct tensilo_metrics {
   size_t struct_size;
   // The number of batches taken.
   uint64_t batches;
-  // The number of samples in them.
+  // The number of samples in these batches.
   uint64_t samples;
-  // The size of their values in bytes.
+  // The size of the values in these batches, in bytes.
   uint64_t value_bytes;
   // The number of bytes read from files; 0 if the files are mapped.
   uint64_t read_bytes;
@@ -341,9 +341,9 @@ typedef struct tensilo_dataset_options {
   uint32_t has_version;
   // The I/O method.
   tensilo_io io;
-  // The maximum number of open files. 0 means 4,096 for objects of a store. For files, 0 means
-  // half of the process's limit, but at most 256. Raise it for datasets of many files that are
-  // read in a shuffled order.
+  // The maximum number of open files. 0 means 4,096 for objects in a store. For files, 0 means
+  // half of the process's limit, but at most 256. Raise this number for datasets of many files
+  // that are read in a shuffled order.
   size_t max_open_files;
 } tensilo_dataset_options;
 
@@ -375,8 +375,10 @@ typedef uint32_t tensilo_on_damage;
 typedef struct tensilo_cast {
   // The name of the column.
   const char *column;
-  // The new type. Floats convert to any float type. If it is narrower, values are rounded to the
-  // nearest, with ties to even. Integers convert to a wider integer type.
+  // The new type. Floats can be cast to any float type; a cast to a narrower type rounds to
+  // nearest, with ties to even. Integers of at most 2 bytes and bools can be cast to `float`,
+  // and integers of 4 bytes to `double`. Integers and bools can be cast to wider integers that
+  // represent all of their values.
   tensilo_dtype dtype;
 } tensilo_cast;
 
@@ -391,13 +393,13 @@ typedef struct tensilo_padding {
 } tensilo_padding;
 
 // Functions that allocate memory for the values of batches, such as pinned memory that a device
-// copies from. Threads of the loader call them for each column of each batch; no exception may
-// leave them.
+// copies from. Threads of the loader call them for each column of each batch; they must not
+// throw exceptions.
 typedef struct tensilo_allocator {
   // `sizeof(tensilo_allocator)`, set by the caller.
   size_t struct_size;
-  // Returns memory of `byte_count` bytes with any content, aligned to at least 8 bytes, or NULL
-  // on failure.
+  // Returns `byte_count` bytes of memory, which may be uninitialized, aligned to at least 8
+  // bytes, or NULL on failure.
   void *(*allocate)(void *user,
                     size_t byte_count);
   // Releases memory that `allocate` returned, after the batch is closed and all arrays exported
@@ -438,13 +440,15 @@ typedef struct tensilo_loader_options {
   // Whether `seed` is set: 0 or 1.
   uint32_t has_seed;
   // The maximum number of threads that decode at the same time; 0 means one less than the number
-  // of processors. Raise it if `tensilo_metrics` shows more time for decoding than for fetching.
+  // of processors, but at least 1. Raise this number if `tensilo_metrics` shows more time for
+  // decoding than for fetching.
   uint32_t decode_threads;
   // The number of batches that are fetched at the same time; 0 means the number of decode
-  // threads, and at least 4 for objects of a store. Raise it for storage with a high latency.
+  // threads, but at least 4 for objects in a store. Raise this number for storage with a high
+  // latency.
   uint32_t io_depth;
   // The prefetch depth: the maximum number of batches that are ready or in progress; 0 means
-  // twice the I/O depth. Raise it if the duration of steps or of reads varies a lot.
+  // twice the I/O depth. Raise this number if the duration of steps or of reads varies a lot.
   uint32_t prefetch;
   // The names of `column_count` columns; NULL for all. Intervals, and decimals with a scale or
   // with more than 18 digits, are refused, because their stored elements are not their values.
@@ -516,7 +520,7 @@ typedef struct tensilo_column_info {
   size_t struct_size;
   // The name, which contains no NUL.
   const char *name;
-  // The type of the samples in words, such as `list<utf8>`.
+  // The type of the samples as text, such as `list<utf8>`.
   const char *type_name;
   // The type of the elements.
   tensilo_dtype dtype;
@@ -559,7 +563,7 @@ typedef struct tensilo_verify_options {
   // 1 to also decode each chunk and check each value. A hostile file of one megabyte can then
   // take minutes; `progress` can cancel the work.
   uint32_t decode;
-  // The number of threads; 0 means 1. The report does not depend on it.
+  // The number of threads; 0 means 1. The report does not depend on this number.
   uint32_t thread_count;
   // If not NULL, this function is called from time to time with the number of checked bytes and
   // the length of the file. If it returns anything but 0, the work ends with the status
@@ -594,25 +598,25 @@ typedef struct tensilo_report_info {
 typedef uint32_t tensilo_finding_kind;
 
 // A finding: a damaged region, or bytes of a writer that has not finished. Pointers live as long
-// as the report. Pointers that are not known are NULL.
+// as the report. A pointer is NULL if its value is not known.
 typedef struct tensilo_finding {
   // `sizeof(tensilo_finding)`, set by the caller.
   size_t struct_size;
-  // The offset of the first damaged byte.
+  // The offset of the first affected byte.
   uint64_t file_start;
-  // One more than the offset of the last damaged byte.
+  // One more than the offset of the last affected byte.
   uint64_t file_end;
   // The kind of the region, such as `chunk`.
   const char *region;
   // The column of the region.
   const char *column;
-  // The first sample that is lost or in doubt, if `has_samples`.
+  // The first sample that is lost or in doubt, if `has_samples` is true.
   uint64_t samples_start;
   // One more than the last sample that is lost or in doubt.
   uint64_t samples_end;
   // The error, which names the broken rule of the specification.
   const struct tensilo_error *error;
-  // Whether the samples are known.
+  // Whether `samples_start` and `samples_end` are known.
   bool has_samples;
   // The kind of the finding.
   tensilo_finding_kind kind;
@@ -643,7 +647,7 @@ typedef struct tensilo_finding {
 // A callback cancelled the work.
 #define TENSILO_CANCELLED 7
 
-// A bug in tensilo, or a fault of the processor or memory of this machine. Please report it.
+// A bug in tensilo, or a fault of the processor or memory of this machine. Please report this.
 #define TENSILO_INTERNAL 8
 
 // The operating system reported an error; see `os_code` in `tensilo_error_info`.
@@ -692,7 +696,7 @@ typedef struct tensilo_finding {
 // Each sample is delivered once. The last batches can be smaller.
 #define TENSILO_LAST_BATCH_EXACT 3
 
-// The batch fails.
+// Reading the batch fails.
 #define TENSILO_ON_DAMAGE_ERROR 0
 
 // Other samples replace damaged ones. All ranks choose the same replacements.
@@ -824,21 +828,23 @@ extern "C" {
 // Returns the version of the library, such as `0.1.0`. The string is static: do not free it.
 const char *tensilo_version(void);
 
-// Exports the samples of a buffer as an Arrow array and its type. Call the `release` function of
-// both exactly once.
+// Exports the samples of a buffer as an Arrow array and its type. Call the `release` functions of
+// `schema` and of `array` exactly once each.
 //
 // The values are shared, not copied, unless Arrow uses a different layout, as for bool and bf16.
-// The array stays valid if the buffer is filled again or closed. Numbers become primitive arrays.
-// Tensors become nested lists; fixed extents become lists of a fixed size. Text and bytes become
-// large strings and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times
-// that were imported from Arrow get their Arrow type back.
+// The array stays valid when the buffer is filled again or closed.
+//
+// Numbers become primitive arrays. Tensors become nested lists; fixed extents become lists of a
+// fixed size. Text and bytes become large strings and large binaries. bf16 becomes float, because
+// Arrow has no bf16. Dates and times that were imported from Arrow get their Arrow type back.
 tensilo_status tensilo_buffer_export_arrow(const struct tensilo_buffer *buffer,
                                            struct ArrowSchema *schema,
                                            struct ArrowArray *array,
                                            struct tensilo_error **error);
 
 // Exports a batch as an Arrow array of structs and its type, with one field for each column. The
-// array shares values as in `tensilo_buffer_export_arrow`. It stays valid if the batch is closed.
+// array shares values as in `tensilo_buffer_export_arrow`, and stays valid when the batch is
+// closed.
 tensilo_status tensilo_batch_export_arrow(const struct tensilo_batch *batch,
                                           struct ArrowSchema *schema,
                                           struct ArrowArray *array,
@@ -846,8 +852,8 @@ tensilo_status tensilo_batch_export_arrow(const struct tensilo_batch *batch,
 
 // Exports a whole file as a stream of Arrow arrays of structs, with the Arrow types of the source
 // that the file was converted from. `columns` has the names of `column_count` columns, or is NULL
-// for all columns. An array has at most `batch_samples` samples; 0 selects the default. The stream
-// keeps the file open. Call its `release` function exactly once.
+// for all columns. Each array has at most `batch_samples` samples; 0 selects the default. The
+// stream keeps the file open. Call its `release` function exactly once.
 //
 // Cost: each chunk is decoded once and copied once.
 tensilo_status tensilo_reader_export_stream(const struct tensilo_reader *reader,
@@ -876,16 +882,16 @@ tensilo_status tensilo_batch_find_column(const struct tensilo_batch *batch,
                                          size_t *index,
                                          struct tensilo_error **error);
 
-// Fills `samples` with the samples of column number `column` of a batch, counted from 0. Their
-// pointers live as long as the batch. For a padded column, `offsets` and `varying_extents`
-// describe the samples before padding.
+// Fills `samples` with the samples of column number `column` of a batch, counted from 0. The
+// pointers in `samples` live as long as the batch. For a padded column, `offsets` and
+// `varying_extents` describe the samples before padding.
 tensilo_status tensilo_batch_get_samples(const struct tensilo_batch *batch,
                                          size_t column,
                                          struct tensilo_samples *samples,
                                          struct tensilo_error **error);
 
 // Fills `lists` with the lists of one level of a nested column of a batch; columns and levels are
-// counted from 0. Their pointers live as long as the batch.
+// counted from 0. The pointers in `lists` live as long as the batch.
 tensilo_status tensilo_batch_get_lists(const struct tensilo_batch *batch,
                                        size_t column,
                                        size_t level,
@@ -893,8 +899,8 @@ tensilo_status tensilo_batch_get_lists(const struct tensilo_batch *batch,
                                        struct tensilo_error **error);
 
 // Waits for the next batch and takes it. At the end of the epoch, `*batch` is NULL. Close the
-// batch with `tensilo_batch_close`. If a batch cannot be read, the call returns its error, and the
-// next call continues with the batch after it.
+// batch with `tensilo_batch_close`. If a batch cannot be read, the call fails, and the next call
+// continues with the batch after it.
 tensilo_status tensilo_batches_next(struct tensilo_batches *batches,
                                     struct tensilo_batch **batch,
                                     struct tensilo_error **error);
@@ -935,8 +941,8 @@ const char *tensilo_error_text(const struct tensilo_error *error);
 const char *tensilo_error_advice(const struct tensilo_error *error,
                                  size_t index);
 
-// Fills `info` with the fields of an error. Fails only if an argument is NULL or the size of
-// `info` is not set. It then returns a status but no error.
+// Fills `info` with the fields of an error. Fails only if an argument is NULL or `struct_size` of
+// `info` is not set. In this case, it returns a status but no error.
 tensilo_status tensilo_error_get_info(const struct tensilo_error *error,
                                       struct tensilo_error_info *info);
 
@@ -945,7 +951,7 @@ void tensilo_error_free(struct tensilo_error **error);
 
 // Opens a cursor for the column with this name. Close it with `tensilo_cursor_close`.
 //
-// Cost: linear in the number of columns, so keep the cursor.
+// Cost: linear in the number of columns, so open a cursor once and keep it.
 tensilo_status tensilo_cursor_open(const struct tensilo_reader *reader,
                                    const char *column,
                                    struct tensilo_cursor **cursor,
@@ -967,7 +973,7 @@ tensilo_status tensilo_cursor_read(struct tensilo_cursor *cursor,
 
 // Reads sample number `index` of a column without lists into `out`, which is `out_bytes` bytes
 // long. Fails if the sample does not fit. Sets `*value_bytes` to the size of the sample and
-// `*is_null` to whether it is null; both pointers may be NULL. If the shape is fixed, a null has
+// `*is_null` to whether it is null; either pointer may be NULL. If the shape is fixed, a null has
 // zeros as values. Otherwise, it has no values.
 //
 // Cost: the same as for `tensilo_cursor_read`. If only the sample is decoded, it is decoded
@@ -1007,8 +1013,8 @@ tensilo_status tensilo_cursor_gather_range(struct tensilo_cursor *cursor,
 // Fills a buffer with `count` samples of any column, in the order of `indices`. Indices may
 // repeat. On failure, the buffer is empty.
 //
-// Cost: the same as for `tensilo_cursor_gather`. Encoded values that are ragged or nested are
-// copied once more.
+// Cost: the same as for `tensilo_cursor_gather`. Encoded values that are ragged or nested need one
+// additional copy.
 tensilo_status tensilo_cursor_fill_buffer(struct tensilo_cursor *cursor,
                                           const uint64_t *indices,
                                           size_t count,
@@ -1018,7 +1024,7 @@ tensilo_status tensilo_cursor_fill_buffer(struct tensilo_cursor *cursor,
 // Fills a buffer with the samples from `start` to `end` (exclusive). On failure, the buffer is
 // empty.
 //
-// Cost: each chunk is decoded once. If the range covers the whole chunk, it is decoded directly
+// Cost: each chunk is decoded once. A chunk that is entirely within the range is decoded directly
 // into the buffer.
 tensilo_status tensilo_cursor_fill_buffer_range(struct tensilo_cursor *cursor,
                                                 uint64_t start,
@@ -1143,14 +1149,14 @@ tensilo_status tensilo_buffer_new(struct tensilo_buffer **buffer,
 // Closes a buffer and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
 void tensilo_buffer_close(struct tensilo_buffer **buffer);
 
-// Fills `samples` with the samples of a buffer. Their pointers remain valid until the buffer is
+// Fills `samples` with the samples of a buffer. The pointers in `samples` live until the buffer is
 // filled again or closed.
 tensilo_status tensilo_buffer_get_samples(const struct tensilo_buffer *buffer,
                                           struct tensilo_samples *samples,
                                           struct tensilo_error **error);
 
-// Fills `lists` with the lists of one level of a nested column, counted from 0. Their pointers
-// remain valid until the buffer is filled again or closed.
+// Fills `lists` with the lists of level number `level` of a nested column, counted from 0. The
+// pointers in `lists` live until the buffer is filled again or closed.
 tensilo_status tensilo_buffer_get_lists(const struct tensilo_buffer *buffer,
                                         size_t level,
                                         struct tensilo_lists *lists,
@@ -1212,9 +1218,9 @@ tensilo_status tensilo_report_get_info(const struct tensilo_report *report,
 
 // Fills `finding` with finding number `index`, counted from 0, in the order of the file.
 tensilo_status tensilo_report_get_finding(const struct tensilo_report *report,
-                                         size_t index,
-                                         struct tensilo_finding *damage,
-                                         struct tensilo_error **error);
+                                          size_t index,
+                                          struct tensilo_finding *finding,
+                                          struct tensilo_error **error);
 
 #ifdef __cplusplus
 }  // extern "C"

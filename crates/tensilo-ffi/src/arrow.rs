@@ -52,14 +52,15 @@ pub struct ArrowArrayStream {
     private_data: *mut c_void,
 }
 
-/// Exports the samples of a buffer as an Arrow array and its type. Call the `release` function of
-/// both exactly once.
+/// Exports the samples of a buffer as an Arrow array and its type. Call the `release` functions of
+/// `schema` and of `array` exactly once each.
 ///
 /// The values are shared, not copied, unless Arrow uses a different layout, as for bool and bf16.
-/// The array stays valid if the buffer is filled again or closed. Numbers become primitive arrays.
-/// Tensors become nested lists; fixed extents become lists of a fixed size. Text and bytes become
-/// large strings and large binaries. bf16 becomes float, because Arrow has no bf16. Dates and times
-/// that were imported from Arrow get their Arrow type back.
+/// The array stays valid when the buffer is filled again or closed.
+///
+/// Numbers become primitive arrays. Tensors become nested lists; fixed extents become lists of a
+/// fixed size. Text and bytes become large strings and large binaries. bf16 becomes float, because
+/// Arrow has no bf16. Dates and times that were imported from Arrow get their Arrow type back.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_export_arrow(
     buffer: *const tensilo_buffer,
@@ -78,7 +79,8 @@ pub unsafe extern "C" fn tensilo_buffer_export_arrow(
 }
 
 /// Exports a batch as an Arrow array of structs and its type, with one field for each column. The
-/// array shares values as in `tensilo_buffer_export_arrow`. It stays valid if the batch is closed.
+/// array shares values as in `tensilo_buffer_export_arrow`, and stays valid when the batch is
+/// closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_export_arrow(
     batch: *const tensilo_batch,
@@ -98,8 +100,8 @@ pub unsafe extern "C" fn tensilo_batch_export_arrow(
 
 /// Exports a whole file as a stream of Arrow arrays of structs, with the Arrow types of the source
 /// that the file was converted from. `columns` has the names of `column_count` columns, or is NULL
-/// for all columns. An array has at most `batch_samples` samples; 0 selects the default. The stream
-/// keeps the file open. Call its `release` function exactly once.
+/// for all columns. Each array has at most `batch_samples` samples; 0 selects the default. The
+/// stream keeps the file open. Call its `release` function exactly once.
 ///
 /// Cost: each chunk is decoded once and copied once.
 #[unsafe(no_mangle)]

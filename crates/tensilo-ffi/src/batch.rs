@@ -2,7 +2,7 @@
 //!
 //! A [`tensilo_batch`] is independent of all other handles. Exported arrays share its memory, and
 //! the batches of one loader share their schema. A [`tensilo_batches`] iterates over one epoch in
-//! order while threads read ahead. A loader can resume from its state after any batch.
+//! order while threads read ahead. A loader can resume from the iterator's state after any batch.
 
 use crate::boundary::call::{HandleSlot, call, close, exclusive, fill, memory, shared, text, write};
 use crate::boundary::error::{Result, tensilo_error, tensilo_status};
@@ -166,9 +166,9 @@ pub unsafe extern "C" fn tensilo_batch_find_column(
     }
 }
 
-/// Fills `samples` with the samples of column number `column` of a batch, counted from 0. Their
-/// pointers live as long as the batch. For a padded column, `offsets` and `varying_extents`
-/// describe the samples before padding.
+/// Fills `samples` with the samples of column number `column` of a batch, counted from 0. The
+/// pointers in `samples` live as long as the batch. For a padded column, `offsets` and
+/// `varying_extents` describe the samples before padding.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_get_samples(
     batch: *const tensilo_batch,
@@ -181,7 +181,7 @@ pub unsafe extern "C" fn tensilo_batch_get_samples(
 }
 
 /// Fills `lists` with the lists of one level of a nested column of a batch; columns and levels are
-/// counted from 0. Their pointers live as long as the batch.
+/// counted from 0. The pointers in `lists` live as long as the batch.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batch_get_lists(
     batch: *const tensilo_batch,
@@ -218,9 +218,9 @@ pub struct tensilo_metrics {
     pub struct_size: usize,
     /// The number of batches taken.
     pub batches: u64,
-    /// The number of samples in them.
+    /// The number of samples in these batches.
     pub samples: u64,
-    /// The size of their values in bytes.
+    /// The size of the values in these batches, in bytes.
     pub value_bytes: u64,
     /// The number of bytes read from files; 0 if the files are mapped.
     pub read_bytes: u64,
@@ -264,8 +264,8 @@ pub(crate) fn copy_state(state: &State, out: &mut [u8]) -> Result<()> {
 }
 
 /// Waits for the next batch and takes it. At the end of the epoch, `*batch` is NULL. Close the
-/// batch with `tensilo_batch_close`. If a batch cannot be read, the call returns its error, and the
-/// next call continues with the batch after it.
+/// batch with `tensilo_batch_close`. If a batch cannot be read, the call fails, and the next call
+/// continues with the batch after it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_batches_next(
     batches: *mut tensilo_batches,

@@ -89,7 +89,7 @@ fn nested_error() -> Box<tensilo_error> {
 
 /// Opens a cursor for the column with this name. Close it with `tensilo_cursor_close`.
 ///
-/// Cost: linear in the number of columns, so keep the cursor.
+/// Cost: linear in the number of columns, so open a cursor once and keep it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_open(
     reader: *const tensilo_reader,
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn tensilo_cursor_read(
 
 /// Reads sample number `index` of a column without lists into `out`, which is `out_bytes` bytes
 /// long. Fails if the sample does not fit. Sets `*value_bytes` to the size of the sample and
-/// `*is_null` to whether it is null; both pointers may be NULL. If the shape is fixed, a null has
+/// `*is_null` to whether it is null; either pointer may be NULL. If the shape is fixed, a null has
 /// zeros as values. Otherwise, it has no values.
 ///
 /// Cost: the same as for `tensilo_cursor_read`. If only the sample is decoded, it is decoded
@@ -239,8 +239,8 @@ pub unsafe extern "C" fn tensilo_cursor_gather_range(
 /// Fills a buffer with `count` samples of any column, in the order of `indices`. Indices may
 /// repeat. On failure, the buffer is empty.
 ///
-/// Cost: the same as for `tensilo_cursor_gather`. Encoded values that are ragged or nested are
-/// copied once more.
+/// Cost: the same as for `tensilo_cursor_gather`. Encoded values that are ragged or nested need one
+/// additional copy.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_fill_buffer(
     cursor: *mut tensilo_cursor,
@@ -262,7 +262,7 @@ pub unsafe extern "C" fn tensilo_cursor_fill_buffer(
 /// Fills a buffer with the samples from `start` to `end` (exclusive). On failure, the buffer is
 /// empty.
 ///
-/// Cost: each chunk is decoded once. If the range covers the whole chunk, it is decoded directly
+/// Cost: each chunk is decoded once. A chunk that is entirely within the range is decoded directly
 /// into the buffer.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_cursor_fill_buffer_range(

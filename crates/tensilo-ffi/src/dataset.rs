@@ -37,9 +37,9 @@ pub struct tensilo_dataset_options {
     pub has_version: u32,
     /// The I/O method.
     pub io: tensilo_io,
-    /// The maximum number of open files. 0 means 4,096 for objects of a store. For files, 0 means
-    /// half of the process's limit, but at most 256. Raise it for datasets of many files that are
-    /// read in a shuffled order.
+    /// The maximum number of open files. 0 means 4,096 for objects in a store. For files, 0 means
+    /// half of the process's limit, but at most 256. Raise this number for datasets of many files
+    /// that are read in a shuffled order.
     pub max_open_files: usize,
 }
 

@@ -14,15 +14,15 @@ use std::slice;
 use tensilo_data::{BatchAllocator, BatchMemory, DataError};
 
 /// Functions that allocate memory for the values of batches, such as pinned memory that a device
-/// copies from. Threads of the loader call them for each column of each batch; no exception may
-/// leave them.
+/// copies from. Threads of the loader call them for each column of each batch; they must not
+/// throw exceptions.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_allocator {
     /// `sizeof(tensilo_allocator)`, set by the caller.
     pub struct_size: usize,
-    /// Returns memory of `byte_count` bytes with any content, aligned to at least 8 bytes, or NULL
-    /// on failure.
+    /// Returns `byte_count` bytes of memory, which may be uninitialized, aligned to at least 8
+    /// bytes, or NULL on failure.
     pub allocate: Option<unsafe extern "C" fn(user: *mut c_void, byte_count: usize) -> *mut c_void>,
     /// Releases memory that `allocate` returned, after the batch is closed and all arrays exported
     /// from it are released.

@@ -1,5 +1,5 @@
-//! Loaders and their options. They deliver batches in the order of an epoch, or batches of chosen
-//! samples.
+//! Loaders and sample readers, and their options. A loader delivers batches in the order of an
+//! epoch. A sample reader delivers batches of chosen samples.
 //!
 //! A [`tensilo_loader`] starts epochs and resumes them from a state. Threads read ahead only while
 //! one of its iterators is open; see `batch.rs`. A [`tensilo_sample_reader`] reads the samples that
@@ -49,7 +49,7 @@ pub const TENSILO_LAST_BATCH_EXACT: tensilo_last_batch = 3;
 /// How a loader treats damaged samples.
 pub type tensilo_on_damage = u32;
 
-/// The batch fails.
+/// Reading the batch fails.
 pub const TENSILO_ON_DAMAGE_ERROR: tensilo_on_damage = 0;
 /// Other samples replace damaged ones. All ranks choose the same replacements.
 pub const TENSILO_ON_DAMAGE_SUBSTITUTE: tensilo_on_damage = 1;
@@ -60,8 +60,10 @@ pub const TENSILO_ON_DAMAGE_SUBSTITUTE: tensilo_on_damage = 1;
 pub struct tensilo_cast {
     /// The name of the column.
     pub column: *const c_char,
-    /// The new type. Floats convert to any float type. If it is narrower, values are rounded to the
-    /// nearest, with ties to even. Integers convert to a wider integer type.
+    /// The new type. Floats can be cast to any float type; a cast to a narrower type rounds to
+    /// nearest, with ties to even. Integers of at most 2 bytes and bools can be cast to `float`,
+    /// and integers of 4 bytes to `double`. Integers and bools can be cast to wider integers that
+    /// represent all of their values.
     pub dtype: tensilo_dtype,
 }
 
@@ -108,13 +110,15 @@ pub struct tensilo_loader_options {
     /// Whether `seed` is set: 0 or 1.
     pub has_seed: u32,
     /// The maximum number of threads that decode at the same time; 0 means one less than the number
-    /// of processors. Raise it if `tensilo_metrics` shows more time for decoding than for fetching.
+    /// of processors, but at least 1. Raise this number if `tensilo_metrics` shows more time for
+    /// decoding than for fetching.
     pub decode_threads: u32,
     /// The number of batches that are fetched at the same time; 0 means the number of decode
-    /// threads, and at least 4 for objects of a store. Raise it for storage with a high latency.
+    /// threads, but at least 4 for objects in a store. Raise this number for storage with a high
+    /// latency.
     pub io_depth: u32,
     /// The prefetch depth: the maximum number of batches that are ready or in progress; 0 means
-    /// twice the I/O depth. Raise it if the duration of steps or of reads varies a lot.
+    /// twice the I/O depth. Raise this number if the duration of steps or of reads varies a lot.
     pub prefetch: u32,
     /// The names of `column_count` columns; NULL for all. Intervals, and decimals with a scale or
     /// with more than 18 digits, are refused, because their stored elements are not their values.

@@ -154,7 +154,7 @@ fn is_address(_: &Path) -> bool {
 
 #[cfg(not(feature = "object"))]
 fn open_object(_: &Path, _: OpenOptions) -> Result<Reader> {
-    Err(tensilo_error::not_built("object", "opening an object of a store"))
+    Err(tensilo_error::not_built("object", "opening an object in a store"))
 }
 
 /// Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the

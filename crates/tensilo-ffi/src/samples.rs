@@ -46,7 +46,7 @@ pub struct tensilo_samples {
     /// The number of extents at `varying_extents`.
     pub varying_extent_count: usize,
     /// Bit `i % 8` of byte `i / 8` (bit 0 is the least significant) is 0 if item `i` is null. NULL
-    /// if no item is null. A null of a fixed shape has zeros as values.
+    /// if no item is null. If the shape is fixed, a null item has zeros as values.
     pub validity: *const u8,
     /// The number of null items.
     pub null_count: usize,
@@ -241,7 +241,7 @@ pub unsafe extern "C" fn tensilo_buffer_close(buffer: *mut *mut tensilo_buffer) 
     unsafe { close(buffer) }
 }
 
-/// Fills `samples` with the samples of a buffer. Their pointers remain valid until the buffer is
+/// Fills `samples` with the samples of a buffer. The pointers in `samples` live until the buffer is
 /// filled again or closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_get_samples(
@@ -253,8 +253,8 @@ pub unsafe extern "C" fn tensilo_buffer_get_samples(
     unsafe { call(error, || shared(buffer, "buffer")?.slices()?.fill(samples)) }
 }
 
-/// Fills `lists` with the lists of one level of a nested column, counted from 0. Their pointers
-/// remain valid until the buffer is filled again or closed.
+/// Fills `lists` with the lists of level number `level` of a nested column, counted from 0. The
+/// pointers in `lists` live until the buffer is filled again or closed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_buffer_get_lists(
     buffer: *const tensilo_buffer,

@@ -145,7 +145,7 @@ pub struct tensilo_column_info {
     pub struct_size: usize,
     /// The name, which contains no NUL.
     pub name: *const c_char,
-    /// The type of the samples in words, such as `list<utf8>`.
+    /// The type of the samples as text, such as `list<utf8>`.
     pub type_name: *const c_char,
     /// The type of the elements.
     pub dtype: tensilo_dtype,

@@ -1,4 +1,4 @@
-//! Checks of a whole file, and the report of its damage.
+//! Checks a whole file, and reports its damage.
 //!
 //! Damage is a result, not an error: a [`tensilo_report`] lists each finding with its byte range,
 //! column and samples. The report owns all its strings and errors, so calls return pointers into
@@ -42,7 +42,7 @@ pub struct tensilo_verify_options {
     /// 1 to also decode each chunk and check each value. A hostile file of one megabyte can then
     /// take minutes; `progress` can cancel the work.
     pub decode: u32,
-    /// The number of threads; 0 means 1. The report does not depend on it.
+    /// The number of threads; 0 means 1. The report does not depend on this number.
     pub thread_count: u32,
     /// If not NULL, this function is called from time to time with the number of checked bytes and
     /// the length of the file. If it returns anything but 0, the work ends with the status
@@ -93,27 +93,27 @@ pub const TENSILO_FINDING_UNCOMMITTED: tensilo_finding_kind = 1;
 pub const TENSILO_FINDING_UNFINISHED: tensilo_finding_kind = 2;
 
 /// A finding: a damaged region, or bytes of a writer that has not finished. Pointers live as long
-/// as the report. Pointers that are not known are NULL.
+/// as the report. A pointer is NULL if its value is not known.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_finding {
     /// `sizeof(tensilo_finding)`, set by the caller.
     pub struct_size: usize,
-    /// The offset of the first damaged byte.
+    /// The offset of the first affected byte.
     pub file_start: u64,
-    /// One more than the offset of the last damaged byte.
+    /// One more than the offset of the last affected byte.
     pub file_end: u64,
     /// The kind of the region, such as `chunk`.
     pub region: *const c_char,
     /// The column of the region.
     pub column: *const c_char,
-    /// The first sample that is lost or in doubt, if `has_samples`.
+    /// The first sample that is lost or in doubt, if `has_samples` is true.
     pub samples_start: u64,
     /// One more than the last sample that is lost or in doubt.
     pub samples_end: u64,
     /// The error, which names the broken rule of the specification.
     pub error: *const tensilo_error,
-    /// Whether the samples are known.
+    /// Whether `samples_start` and `samples_end` are known.
     pub has_samples: bool,
     /// The kind of the finding.
     pub kind: tensilo_finding_kind,

@@ -34,8 +34,8 @@ pub struct Address {
 }
 
 /// Why a key cannot be read, and what to do.
-pub const UNREADABLE_KEY: &str = "a key with an empty component, \".\", \"..\" or a control character cannot be \
-                                     read; copy the object to another key";
+pub const UNREADABLE_KEY: &str = "a key with an empty component, a \".\" or \"..\" component, or a control \
+                                     character cannot be read; copy the object to another key";
 
 /// The kind of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -68,7 +68,7 @@ impl Address {
     }
 
     /// Parses an address. Fails if the scheme is unknown, the bucket or host is missing, or the key
-    /// is not a valid path. A key must not contain empty components, `.` or `..`.
+    /// is not a valid path. No component of a key may be empty, `.` or `..`.
     pub fn parse(text: &str) -> Result<Self> {
         let refused = |message: String| ObjectError::BadAddress { address: text.to_owned(), message };
         let (scheme, rest) = scheme_of(text).ok_or_else(|| {

@@ -40,15 +40,15 @@ pub struct ObjectInputs {
 }
 
 impl ObjectInputs {
-    /// Returns inputs that are read with these options. Sends nothing.
+    /// Returns inputs that are read with these options. Sends no requests.
     pub fn new(options: ObjectOptions) -> Self {
         Self { options, on_skip: None, storages: Mutex::default() }
     }
 
-    /// Skips objects below a prefix whose keys cannot be read, because they have an empty
-    /// component, `.`, `..` or a control character, and calls `report` with the address of each.
-    /// [`UNREADABLE_KEY`] is the reason to show to the user. By default, such an object is an
-    /// error, because a conversion skips nothing silently.
+    /// Skips objects with keys that cannot be read, and calls `report` with the address of each.
+    /// These are keys with an empty, `.` or `..` component, or with a control character.
+    /// [`UNREADABLE_KEY`] is the reason to show to the user. By default, such an object below a
+    /// prefix is an error, because a conversion skips nothing silently.
     pub fn skip_unreadable(mut self, report: impl Fn(&str) + Send + Sync + 'static) -> Self {
         self.on_skip = Some(Box::new(report));
         self

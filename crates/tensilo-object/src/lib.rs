@@ -14,11 +14,11 @@
 //! an open object come from one version of it.
 //!
 //! No function is asynchronous, so the same code reads and writes local files and objects. Threads
-//! of the crate send the requests. The first request of a process starts them. After a fork, the
-//! first request of the child starts new ones. For datasets in stores, use `tensilo-data` with the
-//! feature `object`.
+//! of the crate send the requests. These threads start with the first request of a process and,
+//! after a fork, with the first request of the child. For datasets in stores, use `tensilo-data`
+//! with the feature `object`.
 //!
-//! TLS uses the `CryptoProvider` of `rustls` that the process has installed. If there is none, the
+//! TLS uses the `rustls` `CryptoProvider` that the process has installed. If there is none, the
 //! crate installs the provider of `ring`.
 
 #![forbid(unsafe_code)]

@@ -5,7 +5,7 @@
 //! are cached or in flight:
 //!
 //! * *Open* reads the start and the end of the object in one round trip. For most files, opening
-//!   needs no other bytes. A small object of known size is read as a whole, by one request. With a
+//!   needs no other bytes. If an object is known to be small, one request reads all of it. With a
 //!   disk cache, opening only requests the version, because the bytes may be cached.
 //! * *Read* divides its ranges into segments: cached in memory or on disk, missing, or in flight.
 //!   It copies the cached segments, requests the missing segments (coalesced), and then waits for
@@ -45,11 +45,11 @@ use tokio::task::JoinSet;
 
 /// An object that is open for reading.
 ///
-/// All ranges of a read are requested concurrently, and long ranges in several requests. Small
-/// structures are read in lines of 64 KiB. These lines are cached, and so are the ranges of
-/// [`Source::prefetch`]. Ranges are coalesced by [`Requests`] and not by `object_store`, because
-/// some of their bytes may be cached or in flight. If the object is replaced, reads fail with
-/// [`io::ErrorKind::StaleNetworkFileHandle`]: bytes of two versions are never mixed.
+/// All ranges of a read are requested concurrently, and a long range is divided into several
+/// requests. Small structures are read in lines of 64 KiB. These lines are cached, and so are the
+/// ranges of [`Source::prefetch`]. Ranges are coalesced by [`Requests`] and not by `object_store`,
+/// because some of their bytes may be cached or in flight. If the object is replaced, reads fail
+/// with [`io::ErrorKind::StaleNetworkFileHandle`]: bytes of two versions are never mixed.
 #[derive(Debug)]
 pub struct ObjectFile(Arc<ObjectFileInner>);
 
@@ -71,9 +71,10 @@ struct ObjectFileInner {
 }
 
 /// The maximum gap to coalesce if bytes are probably cached; see [`ObjectFile::coalesce`]. It is
-/// small, because reading a block costs less than reading its chunk.
+/// small, because without a round trip, reading single blocks costs less than reading their whole
+/// chunk.
 const CACHED_GAP_BYTES: u64 = 4 << 10;
-/// Objects of at most this size are read as a whole when they are opened.
+/// Objects that are known to have at most this size are read completely when they are opened.
 const WHOLE_BYTES: u64 = 1 << 20;
 /// The maximum number of bytes that opening reads from the end of an object.
 const MAX_END_BYTES: u64 = 8 << 20;
@@ -94,8 +95,8 @@ impl ObjectStorage {
     /// store, or if the options are invalid.
     ///
     /// Cost: one round trip, for which [`PendingOpen::wait`] waits. If `end` shows that the object
-    /// has at most 1 MiB, one request reads all of it. Otherwise, two requests read its start and
-    /// its end.
+    /// is at most 1 MiB long, one request reads all of it. Otherwise, two requests read its start
+    /// and its end.
     pub fn begin_open(&self, address: &Address, end: Option<Range<u64>>) -> Result<PendingOpen, ObjectError> {
         self.check(address)?;
         let begun = ObjectFile::begin(self, address.key(), end);
@@ -354,8 +355,8 @@ async fn open(store: &dyn ObjectStore, key: &Path, end: Option<Range<u64>>) -> i
     };
     let pinned = ObjectVersion::of(&meta);
     let mut ends = vec![(range, bytes)];
-    // if the object was replaced between the two responses, the version in the response with the
-    // end counts
+    // if the object was replaced between the two responses, the version of its end is pinned, and
+    // the bytes of its start are ignored
     if let Ok((meta, range, bytes)) = first
         && ObjectVersion::of(&meta) == pinned
     {
@@ -371,7 +372,7 @@ async fn open_without_reading(store: &dyn ObjectStore, key: &Path) -> io::Result
     Ok((ObjectVersion::of(&meta), Vec::new()))
 }
 
-/// Opens an object of about `bytes` bytes, and reads all of it.
+/// Opens an object that is expected to be `bytes` bytes long, and reads all of it.
 async fn open_whole(store: &dyn ObjectStore, key: &Path, bytes: u64) -> io::Result<OpenResponse> {
     let options = GetOptions { range: Some(GetRange::Bounded(0..bytes)), ..GetOptions::default() };
     let (meta, range, bytes) = response(store, key, options).await?;
@@ -444,7 +445,8 @@ impl Source for ObjectFile {
         let inside =
             ranges.iter().map(|range| range.start..range.end.saturating_add(gap(range)).min(self.byte_count()));
         let inside = inside.filter(|range| !range.is_empty());
-        // bytes in the disk cache take no round trip; only runs are worth loading into memory
+        // bytes in the disk cache need no round trip; only runs are worth loading from there into
+        // memory
         let is_cached = |range: &Range<u64>| self.0.cached.as_ref().is_some_and(|cached| cached.contains(range));
         let missing = inside.filter(|range| is_run(range) || !is_cached(range));
         let mut requests = Requests::default();

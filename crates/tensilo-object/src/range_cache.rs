@@ -5,15 +5,15 @@
 //! missing. A range is *claimed* before it is requested. The claim puts an entry without bytes into
 //! the cache. The entry is in flight until [`RangeCache::finish`] ends the claim; then it is cached
 //! or removed. A lookup divides a range into [`Segment`]s: cached segments to copy, segments in
-//! flight to wait for, and missing segments to request. So no two threads fetch the same claimed
-//! bytes.
+//! flight to wait for, and missing segments to request. So claimed bytes are fetched by one thread
+//! only.
 //!
 //! For each object, the cache has a map of entries by offset, whose ranges do not overlap. The
 //! total size of all entries is bounded, including entries in flight. The least recently used
-//! cached entries are evicted. Entries in flight are never evicted; if there is no room, less than
-//! requested is claimed. Only prefetches and reads of small structures, in aligned lines, make
-//! claims. All other reads go straight to the caller's memory, so a long read does not evict
-//! entries that are used often.
+//! cached entries are evicted. Entries in flight are never evicted; if there is no room, only some
+//! of the missing bytes are claimed. Claims are made only by prefetches and by reads of small
+//! structures (in aligned lines). All other reads go straight to the caller's memory, so a long
+//! read does not evict entries that are used often.
 //!
 //! [`SequentialReads`] detects sequential reads, as in verification, salvage and exports, and
 //! returns the range to prefetch. Read-ahead starts with the third sequential read, so random reads
@@ -26,7 +26,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Ranges of all open objects of a store, with a bounded total size.
+/// Ranges of all open objects in a store, with a bounded total size.
 #[derive(Debug)]
 pub(crate) struct RangeCache {
     max_bytes: u64,
@@ -37,8 +37,7 @@ pub(crate) struct RangeCache {
 
 #[derive(Debug, Default)]
 struct LruState {
-    /// The numbers of objects, by key and version. An object that is opened twice has the same
-    /// number.
+    /// The numbers of objects, by key and version. An object that is opened again keeps its number.
     object_ids: HashMap<(Path, ObjectVersion), u64>,
     /// The entries of each object, by their offsets. They do not overlap.
     objects: HashMap<u64, BTreeMap<u64, Entry>>,
@@ -91,7 +90,7 @@ impl RangeCache {
 
     /// Claims the missing segments of a range, divided into ranges of at most `max_request_bytes`
     /// bytes. The caller requests the returned ranges, and calls [`RangeCache::finish`] for each of
-    /// them. Claims less if there is no room.
+    /// them. If there is no room for all of them, claims only the first ones.
     pub(crate) fn claim(&self, object: u64, range: &Range<u64>, max_request_bytes: u64) -> Vec<Range<u64>> {
         let mut cached = self.lock();
         let mut claimed = Vec::new();
@@ -154,7 +153,7 @@ impl RangeCache {
     }
 
     fn lock(&self) -> MutexGuard<'_, LruState> {
-        // entries are replaced as a whole, so a panic cannot leave one half written
+        // only whole entries are replaced, so a panic cannot leave an entry half written
         self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -261,7 +260,8 @@ const MIN_SEQUENTIAL_READS: u32 = 3;
 /// threads that share work read slightly out of order.
 const MAX_GAP_BYTES: u64 = 256 << 10;
 const MAX_BACKWARD_BYTES: u64 = 8 << 20;
-/// The minimum and maximum length of the read-ahead in bytes. The length doubles each time.
+/// The minimum and maximum length of the read-ahead in bytes. The length doubles with each
+/// prefetch.
 const MIN_LOOKAHEAD_BYTES: u64 = 1 << 20;
 const MAX_LOOKAHEAD_BYTES: u64 = 32 << 20;
 

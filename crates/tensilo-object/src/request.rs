@@ -20,15 +20,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The maximum number of attempts to get a response with all of its bytes. The client retries
-/// requests that fail in any other way.
+/// The maximum number of attempts if responses end early. The client retries requests that fail in
+/// other ways.
 const MAX_SHORT_RESPONSES: u32 = 5;
 
 /// The version of an object that was opened, which all responses must match.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct ObjectVersion {
     pub byte_count: u64,
-    /// The ETag; `None` if the store has none.
+    /// The ETag; `None` if the store does not report one.
     etag: Option<String>,
     /// The time of the last change, in seconds since 1970; 0 if the store does not report it.
     last_modified: i64,
@@ -39,7 +39,7 @@ impl ObjectVersion {
         Self { byte_count: meta.size, etag: meta.e_tag.clone(), last_modified: meta.last_modified.timestamp() }
     }
 
-    /// Returns a text that differs between versions. Returns `None` if the store reports nothing
+    /// Returns a string that differs between versions. Returns `None` if the store reports nothing
     /// that distinguishes versions.
     pub(crate) fn version(&self) -> Option<String> {
         let of = |what: &str| format!("{} bytes, {what}", self.byte_count);
@@ -49,9 +49,9 @@ impl ObjectVersion {
         }
     }
 
-    /// Returns the ETag as a condition that the store checks.
+    /// Returns the ETag as a condition for the store to check; `None` if the store cannot check it.
     fn condition(&self) -> Option<String> {
-        // by the rules of HTTP, weak tags never match
+        // in an `If-Match` condition, weak ETags never match
         self.etag.clone().filter(|etag| !etag.starts_with("W/"))
     }
 

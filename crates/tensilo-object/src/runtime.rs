@@ -2,8 +2,8 @@
 //!
 //! The client library is asynchronous, but the crate is not. So the crate has its own small
 //! runtime, and programs that use the crate do not need one. A caller waits on a channel and not in
-//! the runtime, so the caller can be a thread of another runtime. A caller that stops waiting drops
-//! a handle, which cancels its requests.
+//! the runtime, so the caller can be a thread of another runtime. To stop waiting, a caller drops a
+//! handle, which cancels the requests.
 //!
 //! Threads and connections do not survive a `fork`, so a child process creates its own; see
 //! [`PerProcess`]. If a library panics while it prepares or sends a request, the result is an
@@ -43,7 +43,8 @@ pub(crate) struct Threads {
 
 impl Drop for Threads {
     fn drop(&mut self) {
-        // other ways to drop a runtime block, which panics inside a caller's runtime
+        // an ordinary drop of the runtime would block, and thus panic on a thread of a caller's
+        // runtime
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }

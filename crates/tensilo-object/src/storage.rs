@@ -1,7 +1,7 @@
 //! A connection to a store, and operations on whole objects: read, list, create, remove.
 //!
-//! An [`ObjectStorage`] holds what all objects of a store share: the client, the range cache, the
-//! disk cache, and the keys that requests cannot name. Each process has its own client and range
+//! An [`ObjectStorage`] holds what all objects in a store share: the client, the range cache, the
+//! disk cache, and the keys that no address can have. Each process has its own client and range
 //! cache, so a connection also works after a `fork`. `object_file.rs` opens objects for reading,
 //! and `upload.rs` writes them.
 //!
@@ -84,8 +84,8 @@ impl ObjectStorage {
         &self.0.unreadable
     }
 
-    /// Returns the keys below a prefix that the last listing of this prefix left out, without the
-    /// prefix; see [`ObjectStorage::objects`].
+    /// Returns the keys below a prefix that the last listing of this prefix left out. The prefix
+    /// itself is removed from the keys. See [`ObjectStorage::objects`].
     pub fn unreadable_keys(&self, prefix: &Address) -> Vec<String> {
         self.0.unreadable.below(prefix.key())
     }
@@ -160,7 +160,7 @@ impl ObjectStorage {
         names.map_err(|error| failed(prefix, "listing", error))
     }
 
-    /// Returns a text that changes when an object is replaced. It contains the length of the
+    /// Returns a string that changes when an object is replaced. It contains the length of the
     /// object, and its ETag or the time of its last change. Returns `None` if the store reports
     /// neither an ETag nor a time.
     pub fn version(&self, address: &Address) -> Result<Option<String>> {
@@ -175,9 +175,10 @@ impl ObjectStorage {
     /// Returns the addresses of all objects below a prefix, in no particular order. A prefix
     /// without objects has none.
     ///
-    /// Leaves out keys that no address can have, because they have an empty component, `.`, `..` or
-    /// a control character. [`ObjectStorage::unreadable_keys`] returns them afterwards. Also leaves
-    /// out empty objects named `folder/`, which some tools create to show folders.
+    /// Leaves out keys that no address can have, because a component is empty, `.` or `..`, or
+    /// because they contain a control character. [`ObjectStorage::unreadable_keys`] returns them
+    /// afterwards. Also leaves out empty objects named `folder/`, which some tools create to show
+    /// folders.
     ///
     /// Fails on HTTP and HTTPS hosts, which cannot list objects.
     pub fn objects(&self, prefix: &Address) -> Result<Vec<Address>> {
@@ -189,10 +190,10 @@ impl ObjectStorage {
         Ok(keys.into_iter().map(|key| prefix.with_key(key)).collect())
     }
 
-    /// Creates an object. The object appears only as a whole. Fails with
-    /// [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if it exists, even if another writer
-    /// creates it at the same time, and with [`Unsupported`](std::io::ErrorKind::Unsupported) on
-    /// HTTP hosts.
+    /// Creates an object. The object appears only when it is complete. Fails with
+    /// [`AlreadyExists`](std::io::ErrorKind::AlreadyExists) if the object exists, even if another
+    /// writer creates it at the same time. Fails with
+    /// [`Unsupported`](std::io::ErrorKind::Unsupported) on HTTP hosts.
     pub fn create(&self, address: &Address, bytes: &[u8]) -> Result<()> {
         self.check(address)?;
         let (key, bytes) = (address.key().clone(), PutPayload::from(bytes.to_vec()));
@@ -326,7 +327,7 @@ async fn page(client: &Client, url: &Url) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     while let Some(received) = response.chunk().await.map_err(transient_error)? {
         if bytes.len().saturating_add(received.len()) > MAX_PAGE_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the page of the folder is too large"));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the page that lists the folder is too large"));
         }
         bytes.extend_from_slice(&received);
     }

@@ -1,4 +1,4 @@
-//! Uploads: objects that are written front to back, and that appear as a whole when they are
+//! Uploads: objects that are written from front to back, and that appear, complete, when they are
 //! published.
 //!
 //! A store cannot append to an object, and a writer does not know in advance how long a file will
@@ -24,15 +24,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 use tensilo::sink::Sink;
 
-/// The size of an upload part in bytes. Stores accept 10,000 parts, which limits an object to about
-/// 160 GB.
+/// The size of an upload part in bytes. Stores accept 10,000 parts, so an object has at most 156
+/// GiB.
 const PART_BYTES: usize = 16 << 20;
 /// The maximum number of parts in flight. These parts are in memory, along with the part that is
 /// being filled.
 const PARTS_IN_FLIGHT: usize = 4;
 
-/// An object that is written front to back, and appears as a whole when it is published: a [`Sink`]
-/// for a `Writer`.
+/// An object that is written from front to back, and appears, complete, when it is published: a
+/// [`Sink`] for a `Writer`.
 ///
 /// It is sent in parts of 16 MiB while it is written. If it is dropped before it is published, no
 /// object appears. It can be published only once, so a file in a store has one commit.
@@ -48,7 +48,7 @@ pub struct ObjectUpload {
 
 #[derive(Debug)]
 enum State {
-    /// All bytes so far are in the first part.
+    /// All bytes that were written are in the first part, which has not been sent.
     First,
     /// A multipart upload was started.
     Parts {
@@ -61,8 +61,8 @@ enum State {
 }
 
 impl ObjectStorage {
-    /// Starts to write an object. Fails if it exists, unless `replace` is set. Sends nothing more
-    /// until the first part is full.
+    /// Starts to write an object. Unless `replace` is set, first asks the store whether the object
+    /// exists, and fails if it does. Sends nothing else until the first part is full.
     pub fn upload(&self, address: &Address, replace: bool) -> Result<ObjectUpload> {
         self.check(address)?;
         let failed = |error| failed(address, "creating", error);
@@ -84,7 +84,7 @@ impl ObjectStorage {
 }
 
 impl ObjectUpload {
-    /// Sends the full part, and waits if too many are in flight.
+    /// Sends the full part, and waits if too many parts are in flight.
     fn send_part(&mut self) -> io::Result<()> {
         let part = PutPayload::from(Bytes::from(std::mem::take(&mut self.part)));
         if let State::First = self.state {
@@ -157,7 +157,7 @@ async fn put(client: Arc<dyn ObjectStore>, key: Path, bytes: Vec<u8>, mode: PutM
 }
 
 fn ended() -> io::Error {
-    let text = "the upload is complete or has failed: it cannot be written or published again";
+    let text = "the upload is complete or has failed: it accepts no more data and cannot be published again";
     io::Error::new(io::ErrorKind::Unsupported, text)
 }
 

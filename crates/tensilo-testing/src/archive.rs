@@ -40,8 +40,8 @@ pub fn vector_files() -> &'static Files {
     &FILES
 }
 
-/// Returns the tensilo file that a vector of the specification describes, such as
-/// `valid/worked.hex`.
+/// Returns the tensilo file that a test vector of the specification describes. A name is, for
+/// example, `valid/worked.hex`.
 pub fn vector(name: &str) -> Vec<u8> {
     let text = vector_files().get(name).unwrap_or_else(|| panic!("there is no vector {name}"));
     commented_hex(std::str::from_utf8(text).expect("a vector is text"))

@@ -15,7 +15,7 @@ pub fn env_or<T: FromStr>(name: &str, default: T) -> T {
 }
 
 /// Returns the root of the repository: the copy that `TENSILO_REPOSITORY` names, or else the copy
-/// that was built.
+/// from which this crate was built.
 pub fn repository() -> PathBuf {
     std::env::var_os("TENSILO_REPOSITORY")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."), PathBuf::from)

@@ -9,7 +9,7 @@ use tempfile::TempDir;
 pub struct Folder(TempDir);
 
 impl Folder {
-    #[expect(clippy::new_without_default, reason = "it has an effect")]
+    #[expect(clippy::new_without_default, reason = "it creates a folder")]
     pub fn new() -> Self {
         Self(tempfile::tempdir().expect("a temporary folder"))
     }

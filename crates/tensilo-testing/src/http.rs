@@ -1,4 +1,4 @@
-//! HTTP requests, and the faults that a test requests.
+//! HTTP requests, and the faults that a test injects.
 
 use crate::random::{Random, mix};
 use std::io::{self, BufRead, Read};
@@ -27,13 +27,13 @@ pub enum HttpFault {
     Reset,
     /// A connection that is closed after this number of bytes of the body.
     Cut(usize),
-    /// A body that is shorter by this number of bytes, with a matching length.
+    /// A body that is shorter by this number of bytes, with a matching `Content-Length`.
     Short(usize),
     /// Half of the body, then nothing for this number of milliseconds.
     Stall(u64),
     /// The whole object with status 200, regardless of the requested range.
     Whole,
-    /// The range that starts this number of bytes later.
+    /// A range that starts and ends this number of bytes later than requested.
     Shifted(u64),
     /// The correct response after this number of milliseconds.
     Late(u64),
@@ -55,8 +55,8 @@ const ALL_FAULTS: [HttpFault; 10] = [
     HttpFault::Late(20),
 ];
 
-/// Returns a function that gives, on average, one request in `rate` a random fault. The seed makes
-/// the faults reproducible.
+/// Returns a function that chooses, on average, for one request in `rate`, a random fault. The seed
+/// makes the faults reproducible.
 pub fn random_faults(seed: u64, rate: u64) -> impl Fn(&HttpRequest) -> Option<HttpFault> + Send + Sync + 'static {
     let count = AtomicU64::new(0);
     move |_| {

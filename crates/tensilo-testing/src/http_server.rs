@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// An HTTP server on the loopback address. It supports `GET` with one range and `HEAD`, and serves
-/// a page of links for each folder. It stops when it is dropped.
+/// An HTTP server on the loopback address. It supports `HEAD`, and `GET` with at most one range,
+/// and serves a page of links for each folder. It stops when it is dropped.
 pub struct HttpServer {
     address: SocketAddr,
     shared: Arc<ServerState>,

@@ -6,19 +6,19 @@
 
 use super::random::mix;
 
-/// A pattern of values. For floats, the width selects the type: bf16, f32 or f64, or for one byte a
-/// float with four exponent bits.
+/// A pattern of values. For floats, the width selects the type: one byte with four exponent bits,
+/// bf16, f32 or f64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
     AllEqual,
     Ascending,
-    /// The numbers below the number of elements, permuted.
+    /// All integers below the number of elements, permuted.
     Permuted,
     /// NaNs with payloads, of both signs.
     Nans,
-    /// Floats near one, every second one negative.
+    /// Floats near 1, with alternating signs.
     AlternatingFloats,
-    /// Small integers, every second one negative.
+    /// Small integers, with alternating signs.
     AlternatingIntegers,
     /// Subnormal numbers of both signs.
     Denormals,
@@ -37,7 +37,7 @@ pub enum Pattern {
     Extremes,
     /// Top bytes that are rarer the larger they are, so that all tiers and literals occur.
     Skewed,
-    /// Prices in cents as floats, with a rare NaN or -0.
+    /// Prices with two decimals as floats, and rarely NaN or -0.
     Decimals,
     /// Three channels of 256 values each, normalized.
     Pixels,
@@ -47,7 +47,7 @@ pub enum Pattern {
     Multiples,
     /// A curve with stretches of zeros.
     Gapped,
-    /// Times about 10 apart, with a long pause after every forty.
+    /// Timestamps about 10 apart, with a long pause after every forty of them.
     Pauses,
     /// Ids of tokens or names, in no particular order. A few of them are frequent.
     Names,

@@ -22,7 +22,7 @@ use tensilo::DType;
 /// The DLPack device of host memory.
 pub const CPU: (i32, i32) = (1, 0);
 
-/// Host memory, and host memory that is pinned by CUDA or ROCm.
+/// Ordinary host memory, and host memory that is pinned by CUDA or ROCm.
 const HOST_DEVICE_TYPES: [i32; 3] = [1, 3, 11];
 
 const UNVERSIONED: &CStr = c"dltensor";
@@ -163,7 +163,7 @@ pub fn capsule<'py>(
     unsafe { Bound::from_owned_ptr_or_err(py, capsule) }
 }
 
-/// Frees a tensor that [`export`] returned. Any thread may call this function.
+/// Frees a tensor that [`capsule`] created. Any thread may call this function.
 unsafe extern "C" fn free_unversioned(tensor: *mut DlManagedTensor) {
     if !tensor.is_null() {
         // SAFETY: `capsule` made both boxes, and the consumer frees them once.
@@ -304,20 +304,20 @@ impl ImportedTensor {
             })?;
             let rank = usize::try_from(found.ndim)?;
             if rank > 64 || (rank > 0 && found.shape.is_null()) {
+                let problem = if rank > 64 { "the maximum is 64" } else { "the shape is missing" };
                 return Err(PyValueError::new_err(format!(
-                    "malformed DLPack tensor with {rank} dimensions: expected at most 64 dimensions, and a shape"
+                    "malformed DLPack tensor with {rank} dimensions: {problem}"
                 )));
             }
-            // SAFETY: DLPack guarantees that `shape` has `ndim` numbers, and that `strides` is null
-            // or has the same number of numbers.
+            // SAFETY: DLPack guarantees that `shape` has `ndim` entries, and that `strides` is null
+            // or also has `ndim` entries.
             let (shape, strides) = unsafe { (numbers(found.shape, rank), numbers(found.strides, rank)) };
             let shape: Vec<usize> = shape.iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
             let bytes = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
             let is_null = found.data.is_null() && bytes != Some(0);
             if is_null || bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-                return Err(PyValueError::new_err(format!(
-                    "malformed DLPack tensor: shape {shape:?} does not fit in memory"
-                )));
+                let problem = if is_null { "the data pointer is null" } else { "it does not fit in memory" };
+                return Err(PyValueError::new_err(format!("malformed DLPack tensor of shape {shape:?}: {problem}")));
             }
             let strides = if found.strides.is_null() { compact(&shape) } else { strides };
             (dtype, shape, strides)

@@ -55,7 +55,7 @@ fn all_names() -> String {
     DType::ALL.map(DType::name).join(", ")
 }
 
-/// Returns the dtype with a name that this package or another library uses.
+/// Returns the dtype that this package or another library calls `name`.
 pub fn named(name: &str) -> Option<DType> {
     let long = match name {
         "bfloat16" => DType::Bf16,

@@ -2,8 +2,8 @@
 //!
 //! An array can support the buffer protocol or DLPack. It can also be a NumPy array with a dtype of
 //! ml_dtypes, for which NumPy exports no buffer. The elements are copied because the writer encodes
-//! without the GIL, and the caller can change the array in the meantime. Narrower numbers are
-//! widened if that is exact. Nothing is rounded here.
+//! without the GIL, and the caller can change the array in the meantime. Numbers of a narrower
+//! dtype are widened if that is exact. Nothing is rounded here.
 
 use crate::array::Array;
 use crate::array::dlpack::ImportedTensor;

@@ -22,7 +22,7 @@ pub fn wrapped(index: i64, count: u64) -> Option<u64> {
 }
 
 /// Returns the sample indices of an integer, a slice, a buffer or tensor of integers, or any
-/// iterable of integers. Bools are a mask over all samples, as in NumPy.
+/// iterable of integers. An array or iterable of bools is a mask over all samples, as in NumPy.
 pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> {
     if let Ok(slice) = object.cast::<PySlice>() {
         return from_slice(slice, count);
@@ -74,8 +74,8 @@ fn masked(mask: &[bool], count: u64) -> PyResult<Vec<u64>> {
     Ok((0..).zip(mask).filter(|(_, is_chosen)| **is_chosen).map(|(sample, _)| sample).collect())
 }
 
-/// Returns the value of a Python integer or of an integer array with zero dimensions. Returns
-/// `None` for other objects.
+/// Returns the value of a Python integer or of a 0-dimensional integer array. Returns `None` for
+/// other objects.
 pub fn single(object: &Bound<'_, PyAny>) -> PyResult<Option<i64>> {
     if let Ok(number) = object.cast_exact::<PyInt>() {
         return number.extract().map(Some).map_err(|_| no_sample(number));

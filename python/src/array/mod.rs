@@ -1,6 +1,6 @@
 //! `Array`: a tensor whose memory other libraries share.
 //!
-//! A sample, or a column of a batch, is memory with a dtype and a shape. Other libraries can take
+//! A sample, or a column of a batch, is memory with a dtype and a shape. Other libraries can access
 //! it without a copy in three ways: DLPack (PyTorch, JAX, NumPy), the buffer protocol
 //! (`memoryview`), and `__array__` (NumPy with the dtypes of ml_dtypes). Reading a file requires
 //! none of these libraries, so the package has its own array type. It gives access to the elements,
@@ -106,12 +106,13 @@ impl Array {
         Some(member)
     }
 
-    /// Returns the elements as nested lists, or the only element of an array of rank 0.
+    /// Returns the elements as nested lists, or the only element of a 0-dimensional array.
     pub fn to_object<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let Some(&count) = self.shape.first() else { return self.element(py) };
         let members = (0..count).map(|i| {
-            let member =
-                self.member(i).ok_or_else(|| PyIndexError::new_err("internal error: an array exceeds its memory"))?;
+            let member = self
+                .member(i)
+                .ok_or_else(|| PyIndexError::new_err("internal error: an array extends beyond its buffer"))?;
             member.to_object(py)
         });
         Ok(PyList::new(py, members.collect::<PyResult<Vec<_>>>()?)?.into_any())
@@ -250,7 +251,7 @@ impl Array {
         Self::new(self.memory.clone(), dtype.0, self.shape.clone())
     }
 
-    /// Returns the elements as nested lists, or the only element of an array without dimensions.
+    /// Returns the elements as nested lists, or the only element of a 0-dimensional array.
     fn tolist<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         self.to_object(py)
     }
@@ -274,7 +275,7 @@ impl Array {
 
     fn __index__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         if !is_integer(self.dtype) || !self.shape.is_empty() {
-            return Err(PyTypeError::new_err("only an integer array without dimensions can be an index"));
+            return Err(PyTypeError::new_err("only a 0-dimensional integer array can be an index"));
         }
         self.only(py)
     }
@@ -285,7 +286,7 @@ impl Array {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        self.shape.first().copied().ok_or_else(|| PyTypeError::new_err("an array without dimensions has no length"))
+        self.shape.first().copied().ok_or_else(|| PyTypeError::new_err("a 0-dimensional array has no length"))
     }
 
     fn __getitem__<'py>(slf: &Bound<'py, Self>, index: Bound<'py, PyAny>) -> PyResult<Self> {
@@ -294,14 +295,16 @@ impl Array {
         if let Ok(slice) = index.cast::<PySlice>() {
             let range = slice.indices(isize::try_from(count)?)?;
             if range.step != 1 {
-                return Err(PyValueError::new_err("slices of an Array need step 1: use numpy() for other steps"));
+                return Err(PyValueError::new_err(
+                    "an Array can be sliced only with step 1: use numpy() for other steps",
+                ));
             }
             let (start, length) = (usize::try_from(range.start)?, range.slicelength);
             let slice = this.range(start, start.saturating_add(length));
             return slice.ok_or_else(|| PyIndexError::new_err("the slice is outside the array"));
         }
         let index = indices::single(&index)?.ok_or_else(|| {
-            PyTypeError::new_err("an Array takes an integer or a slice: use numpy() for other indices")
+            PyTypeError::new_err("an Array can be indexed only by an integer or a slice: use numpy() for other indices")
         })?;
         let member = indices::wrapped(index, count as u64).and_then(|i| this.member(usize::try_from(i).ok()?));
         member.ok_or_else(|| PyIndexError::new_err(format!("index {index} is out of range for an extent of {count}")))
@@ -371,7 +374,7 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
     if view.is_null() {
         return Err(PyBufferError::new_err("the buffer view is null"));
     }
-    // SAFETY: Python's view, see above. A null object marks a view that was not filled.
+    // SAFETY: Python requested the view, see above. A null object marks a view that was not filled.
     unsafe { (*view).obj = std::ptr::null_mut() };
     let Array { memory, dtype, shape } = array.get();
     let Some(format) = buffer_format(*dtype) else {
@@ -397,11 +400,11 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
     let layout = Box::new(ShapeAndStrides { shape, strides });
     let dimensions = c_int::try_from(layout.shape.len())?;
     let has = |flag: c_int| flags & flag == flag;
-    // the protocol requires null pointers for the extents and strides of an array of rank 0
+    // the protocol requires null pointers for the extents and strides of a 0-dimensional array
     let has_extents = dimensions > 0 && has(ffi::PyBUF_ND);
     let layout = Box::into_raw(layout);
-    // SAFETY: `view` is Python's, `layout` was made above and lives until `release`. The array
-    // lives as long as the view, which has a reference to it.
+    // SAFETY: Python requested `view`. `layout` was created above and lives until `release`. The
+    // array lives as long as the view, which has a reference to it.
     unsafe {
         (*view).buf = memory.pointer().cast();
         // no allocation exceeds `isize::MAX` bytes

@@ -171,7 +171,7 @@ impl RecordBatchReader for Batches {
     }
 }
 
-/// Converts a column of a batch to Arrow, see [`ArrowSamples`].
+/// Converts a column of a batch to Arrow; see [`ArrowSamples`].
 fn arrow_data(column: &ColumnSamples) -> PyResult<(FieldRef, ArrayData)> {
     let (found, schema) = (column.column(), &*column.schema);
     // the conversion reads a private copy: Python can write to shared memory at any time

@@ -1,7 +1,7 @@
 //! The buffers of a column, which selections copy and pickles store.
 //!
-//! The samples of a batch are in the memory of its reader. Selecting samples or pickling a batch
-//! splits each column into lists, extents, values and validity, the form that writers take.
+//! A batch holds its samples in memory that its reader filled. Selecting samples or pickling a
+//! batch splits each column into lists, extents, values and validity, the form that writers accept.
 //! [`batch`] rebuilds a batch from such buffers.
 
 use crate::array::memory::Memory;

@@ -1,6 +1,6 @@
 //! `BatchColumn`: the samples of one column of a batch, as Python sees them.
 //!
-//! Samples of a fixed shape are one tensor, which any library takes. Samples of different shapes
+//! Samples of a fixed shape are one tensor, which any library accepts. Samples of different shapes
 //! are not one tensor, so the caller chooses between values with offsets, a padded tensor, and a
 //! list of objects. Error messages name the methods that work.
 
@@ -245,9 +245,9 @@ impl BatchColumn {
     ///     value (float, optional): the padding value, which also fills null samples. Default: 0.
     ///     multiple (int, optional): rounds the padded length up to a multiple of this number, so
     ///         fewer different shapes occur. Default: 1.
-    ///     out (optional): an array to write to and return: any writable object with DLPack or the
-    ///         buffer protocol, of the shape that ``padded_shape`` returns. Default: a new
-    ///         ``Array``.
+    ///     out (optional): the array to write to and to return. It can be any writable object with
+    ///         DLPack or the buffer protocol, and must have the shape that ``padded_shape``
+    ///         returns. Default: a new ``Array``.
     #[pyo3(signature = (value=PaddingValue(0.0), *, multiple=Natural(1), out=None))]
     fn padded<'py>(
         &self,

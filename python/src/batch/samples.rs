@@ -1,8 +1,8 @@
 //! `ColumnSamples`: the samples of one column of a batch, and their conversion to Python objects.
 //!
-//! In the crates, a batch holds values, offsets, extents, lists and validity for each column.
+//! In Rust, a batch holds values, offsets, extents, lists and validity for each column.
 //! Python can write to the values at any time, so no Rust reference to them may exist:
-//! [`Memory::from_batch`] moves them out of the batch, and [`ColumnSamples`] pairs a column with
+//! [`Memory::from_batch`] separates them from the batch, and [`ColumnSamples`] pairs a column with
 //! the memory of its values.
 //!
 //! Batches, `BatchColumn`, Arrow arrays and pickles are all built on this type, which depends on
@@ -64,7 +64,7 @@ impl ColumnSamples {
         Array::new(self.memory.clone(), self.element(), shape_of(extents.to_vec())?).map(Some)
     }
 
-    /// Fails if the elements only encode the values, as the integers of decimals do.
+    /// Fails if the elements are only an encoding of the values, such as the integers of decimals.
     pub fn check_values(&self) -> PyResult<()> {
         check_values(&self.schema)
     }
@@ -120,8 +120,8 @@ impl ColumnSamples {
         !self.schema.levels.is_empty() || self.schema.shape.is_ragged()
     }
 
-    /// Returns the offsets of items: in rows of values if only the first extent varies, otherwise
-    /// in elements.
+    /// Returns the offsets of items in the values. If only the first extent varies, they count
+    /// along the first axis; otherwise they count elements.
     pub fn item_offsets(&self) -> PyResult<Vec<i64>> {
         let column = self.column();
         if self.inner_extents().is_none() {
@@ -185,7 +185,7 @@ impl ColumnSamples {
         }
     }
 
-    /// Returns list `i` of a level, or item `i` if the level is below the last lists.
+    /// Returns list `i` of a level, or item `i` if the level is below the innermost lists.
     fn member<'py>(&self, py: Python<'py>, level: usize, i: usize) -> PyResult<Bound<'py, PyAny>> {
         let Some(lists) = self.column().lists().get(level) else { return self.item(py, i) };
         if lists.is_null(i) {
@@ -243,7 +243,7 @@ pub fn shape_of(extents: Vec<u64>) -> PyResult<Vec<usize>> {
     Ok(extents.into_iter().map(usize::try_from).collect::<Result<_, _>>()?)
 }
 
-/// Converts an array without dimensions to a number, and returns other arrays unchanged.
+/// Converts a 0-dimensional array to a number, and returns other arrays unchanged.
 fn scalar_or_array<'py>(py: Python<'py>, array: Array) -> PyResult<Bound<'py, PyAny>> {
     if array.shape.is_empty() { array.to_object(py) } else { Ok(array.into_pyobject(py)?.into_any()) }
 }

@@ -1,8 +1,8 @@
 //! `Column`: reads one column of a dataset.
 //!
 //! Samples are read into a new batch, or directly into the caller's memory (`out=`). A sample that
-//! is stored raw in a mapped file can also be viewed in place, without a copy. Such an array keeps
-//! the mapping alive.
+//! is stored raw in a mapped file can also be viewed in place, without a copy. The resulting array
+//! keeps the mapping alive.
 
 use crate::array::Array;
 use crate::array::dtype::DTypeArgument;
@@ -129,9 +129,10 @@ impl Column {
     ///     dtype (str or dtype, optional): the dtype to convert to. Floats convert to any float
     ///         dtype; if it is narrower, they are rounded to nearest even. Integers convert to
     ///         wider integers. Default: the dtype of the column.
-    ///     out (optional): an array to read into and return: any writable object with DLPack or the
-    ///         buffer protocol, of shape ``(len(indices), *shape)``. If the call fails, its content
-    ///         is unspecified. Default: a new ``BatchColumn``.
+    ///     out (optional): the array to read into and to return. It can be any writable object with
+    ///         DLPack or the buffer protocol, and must have the shape ``(len(indices), *shape)``.
+    ///         If the call fails, the content of the array is unspecified. Default: a new
+    ///         ``BatchColumn``.
     ///
     /// Cost: decodes the samples into one allocation, without the GIL.
     #[pyo3(signature = (indices, *, dtype=None, out=None))]

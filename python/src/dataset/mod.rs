@@ -35,8 +35,8 @@ const MAX_NAMES: usize = 64;
 /// ``dataset[1000:1256]`` a ``Batch``, and ``dataset["mel"]`` a ``Column``. Threads can share a
 /// dataset, and it works in forked processes. ``with tensilo.open(path) as dataset`` closes it at
 /// the end of the block; a file is closed once no array is a view of it. The pickle of a dataset
-/// that was opened from a path is smaller than 1 KB, because the other process opens the dataset
-/// again on first use.
+/// that was opened from a path is smaller than 1 KB, because a process that unpickles it opens the
+/// files again on first use.
 #[pyclass(frozen, module = "tensilo", weakref)]
 pub struct Dataset {
     source: Source,
@@ -226,12 +226,12 @@ impl Dataset {
         Ok(Batch::new(opened.take(py, &selection, &samples)?))
     }
 
-    /// Splits the dataset into disjoint random subsets with these fractions of its samples, such as
-    /// ``train, validation = dataset.split([0.95, 0.05])``.
+    /// Splits the dataset into disjoint random subsets with these fractions of its samples, for
+    /// example ``train, validation = dataset.split([0.95, 0.05])``.
     ///
     /// The subset of a sample depends only on the seed and the index of the sample. So adding
     /// samples later never moves existing samples to another subset, and the fractions are exact
-    /// only on average. Each subset has its own sample indices, which count from 0.
+    /// only on average. Each subset has its own sample indices, starting at 0.
     ///
     /// Args:
     ///     fractions (list of float): the fractions, each above 0, with a sum of at most 1.
@@ -377,8 +377,8 @@ impl Dataset {
 ///         ranges of a batch at the same time, and "direct" also bypasses the page cache, for
 ///         shuffled datasets larger than memory. Default: "auto".
 ///     max_open_files (int, optional): the maximum number of files that stay open. Raise it for
-///         shuffled datasets of many files. Default: half of the limit of the process, but at most
-///         256; 4,096 in an object store.
+///         shuffled datasets of many files. Default: half of the number that the system allows this
+///         process to open, but at most 256; 4,096 in an object store.
 ///
 /// While a file is mapped, no process may change or truncate it: the system kills a process that
 /// reads truncated pages. Replacing whole files, as tensilo does, is safe. "pread" has no such

@@ -69,7 +69,7 @@ pub struct Selection {
 #[derive(Default)]
 struct ReaderPool([AtomicCell<Option<Box<PooledReader>>>; SLOTS]);
 
-/// The number of threads that can read from a dataset at once without creating readers again.
+/// The number of threads that can read from a dataset at once without having to create new readers.
 const SLOTS: usize = 8;
 
 /// A reader returns to the pool after batches of at most this size, in bytes. After a larger batch,

@@ -25,7 +25,7 @@ pub enum Uri {
 #[derive(Clone, Debug)]
 pub struct Source {
     pub uri: Uri,
-    /// `uri` with absolute paths, because another process can have another working directory.
+    /// `uri` with absolute paths, because another process can have a different working directory.
     pub absolute: Uri,
     pub version: Option<u64>,
     pub io: String,
@@ -179,7 +179,7 @@ impl Subset {
         let (mut subsets, mut before, mut start) = (Vec::new(), 0.0, 0);
         for fraction in fractions {
             before += fraction;
-            // at most `Split::END`, which is far below the maximum of exact integers in an `f64`
+            // at most `Split::END`, which is far below 2^53, so an `f64` represents it exactly
             let end = ((before.min(1.0) * Split::END as f64).round() as u64).min(Split::END);
             if end <= start {
                 return Err(PyValueError::new_err(format!("the fraction {fraction} is too small to contain samples")));

@@ -1,8 +1,8 @@
 //! GPUs that decode batches, and the memory of these batches.
 //!
 //! The memory comes from a Python allocator: PyTorch's, or [`Gpu::allocate`], whose memory other
-//! libraries take through DLPack. [`Gpu::allocate`] reuses freed buffers. A consumer can free a
-//! buffer that its stream still uses, so a returned buffer is reused only after the GPU has been
+//! libraries can access through DLPack. [`Gpu::allocate`] reuses freed buffers. A consumer can free
+//! a buffer that its stream still uses, so a returned buffer is reused only after the GPU has been
 //! synchronized.
 //!
 //! Tests use an emulated GPU with host memory, see [`tensilo_cuda::Gpu::open`].
@@ -109,7 +109,7 @@ impl Pool {
             // without the lock, so that consumers can return memory in the meantime
             self.gpu.synchronize()?;
             let mut buffers = self.lock();
-            let before = mem::replace(&mut buffers.free, returned); // none of these is long enough
+            let before = mem::replace(&mut buffers.free, returned); // none of these is large enough
             let found = buffers.take_free(bytes);
             drop(buffers);
             drop(before);
@@ -122,10 +122,10 @@ impl Pool {
 }
 
 impl Buffers {
-    /// Returns the shortest free buffer that is long enough.
+    /// Returns the smallest free buffer that is large enough.
     fn take_free(&mut self, bytes: usize) -> Option<DeviceBuffer> {
-        let long_enough = self.free.iter().enumerate().filter(|(_, buffer)| buffer.byte_count() >= bytes);
-        let (at, _) = long_enough.min_by_key(|(_, buffer)| buffer.byte_count())?;
+        let large_enough = self.free.iter().enumerate().filter(|(_, buffer)| buffer.byte_count() >= bytes);
+        let (at, _) = large_enough.min_by_key(|(_, buffer)| buffer.byte_count())?;
         Some(self.free.swap_remove(at))
     }
 }
@@ -183,7 +183,7 @@ impl DeviceMemory {
     }
 }
 
-/// A decoded tensor in GPU memory, which other libraries take through DLPack.
+/// A decoded tensor in GPU memory, which other libraries can access through DLPack.
 #[pyclass(frozen, module = "tensilo._tensilo")]
 pub struct DeviceArray {
     buffer: Arc<PooledBuffer>,

@@ -1,8 +1,8 @@
 //! Iterators over the batches of an epoch, on the host or on a GPU, and the loader's [`Cursor`].
 //!
-//! Waiting for a batch must not hold the GIL, must end with Ctrl-C, and must not hang in a forked
-//! process. So an iterator waits in short steps, checks for signals between them, and never waits
-//! for a lock that a thread of the parent process may hold.
+//! Waiting for a batch must not hold the GIL, must be interruptible by Ctrl-C, and must not hang in
+//! a forked process. So an iterator waits in short steps, checks for signals between them, and
+//! never waits for a lock that a thread of the parent process may hold.
 //!
 //! The cursor records the progress of the training loop. An iterator advances the cursor with each
 //! batch that it delivers, unless the loader has started a newer iterator. If several threads share

@@ -56,7 +56,7 @@ impl ResidentDataset {
         Ok(usize::try_from(self.0.sample_count())?)
     }
 
-    /// The GPU memory that the samples take, in bytes.
+    /// The GPU memory that the samples occupy, in bytes.
     #[getter]
     fn nbytes(&self) -> usize {
         self.0.byte_count()

@@ -99,7 +99,7 @@ impl UnreadableObjects {
     }
 
     /// Warns about skipped objects after a conversion, and returns its result. If a warning filter
-    /// raises, an error of the conversion takes precedence.
+    /// raises an exception, an error of the conversion takes precedence over it.
     pub fn warned<T>(&self, py: Python<'_>, result: PyResult<T>) -> PyResult<T> {
         let addresses = std::mem::take(&mut *self.lock());
         let warned = addresses.iter().try_for_each(|address| {
@@ -190,7 +190,7 @@ impl RecordSource for Table {
 }
 
 impl Table {
-    /// Takes all batches, and validates them, because later code relies on valid UTF-8 and on
+    /// Reads all batches, and validates them, because later code relies on valid UTF-8 and on
     /// offsets within bounds.
     fn new(py: Python<'_>, reader: RecordBatchStreamReader, path: &Path) -> PyResult<Self> {
         let (schema, mut batches) = (reader.schema(), Vec::new());

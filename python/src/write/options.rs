@@ -117,7 +117,7 @@ pub fn publish(mut changes: Changes, change: &str, time: Option<u64>) -> Result<
 
 /// Returns the time of `SOURCE_DATE_EPOCH`, in seconds, to record instead of the current time. An
 /// empty variable counts as unset, and a malformed one is an error, so call this function before
-/// the work.
+/// the work starts.
 pub fn source_date_epoch() -> Result<Option<u64>> {
     let Some(text) = std::env::var_os("SOURCE_DATE_EPOCH").filter(|text| !text.is_empty()) else { return Ok(None) };
     let time = text.to_str().and_then(|text| text.parse().ok());

@@ -1,4 +1,4 @@
-//! Converts Python samples to the form that the writer of the crates takes.
+//! Converts Python samples to the form that the writer of the crates accepts.
 //!
 //! A call of `Writer.write` passes an array, a batch column or a list of samples for each column.
 //! An [`Input`] converts these samples to values, extents, lists and validity. The whole call is
@@ -21,7 +21,7 @@ use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, LogicalType};
 /// The maximum number of samples in a call: even samples without bytes take time.
 const MAX_SAMPLES: usize = 1 << 30;
 
-/// The maximum number of characters of an object in a message.
+/// The maximum number of characters of the representation of an object in a message.
 const MAX_TEXT_CHARS: usize = 80;
 
 /// The samples of one column in a call.
@@ -56,8 +56,8 @@ fn push_validity(validity: &mut Option<Vec<u8>>, count: usize, is_present: bool)
 }
 
 impl Input {
-    /// Converts an array whose first dimension counts samples, a `BatchColumn`, or a sequence of
-    /// samples.
+    /// Converts an array whose first dimension is the sample index, a `BatchColumn`, or a sequence
+    /// of samples.
     pub fn new(column: &ColumnSchema, object: &Bound<'_, PyAny>) -> PyResult<Self> {
         Self::read(column, object).map_err(|error| prefixed(object.py(), error, &format!("column {:?}", column.name)))
     }
@@ -134,11 +134,11 @@ impl Input {
         }
     }
 
-    /// Adds a tensor whose first dimension counts samples.
+    /// Adds a tensor whose first dimension is the sample index.
     fn add_tensor(&mut self, column: &ColumnSchema, elements: Elements) -> PyResult<()> {
         let Some((&count, sample)) = elements.shape.split_first() else {
             return Err(PyValueError::new_err(
-                "an array without dimensions has no samples: the first dimension must count the samples",
+                "a 0-dimensional array has no samples: the first dimension must be the sample index",
             ));
         };
         if count > MAX_SAMPLES {
@@ -283,7 +283,7 @@ impl Input {
         match dtype {
             DType::F32 => {
                 let wide = float(number, dtype, f64::from(f32::MAX))?;
-                // rounds as a float literal does
+                // rounds like a float literal
                 self.values.extend_from_slice(&(wide as f32).to_ne_bytes());
             }
             DType::F64 => self.values.extend_from_slice(&float(number, dtype, f64::MAX)?.to_ne_bytes()),
@@ -312,7 +312,7 @@ impl Input {
                     Ok(complex) => (complex.real(), complex.imag()),
                     Err(_) => (float(number, dtype, f64::from(f32::MAX))?, 0.0),
                 };
-                // rounds as a float literal does
+                // rounds like a float literal
                 for component in [real as f32, imaginary as f32] {
                     self.values.extend_from_slice(&component.to_ne_bytes());
                 }
@@ -348,8 +348,8 @@ fn is_non_list_iterable(object: &Bound<'_, PyAny>) -> bool {
         || object.is_instance_of::<PyFrozenSet>()
 }
 
-/// Returns the value of a Python number for a float type with maximum `max`. Refuses integers
-/// without an exact `f64` and finite values that would become infinite.
+/// Returns the value of a Python number for a float type with maximum `max`. Refuses integers that
+/// an `f64` cannot represent exactly, and finite values that would become infinite.
 fn float(number: &Bound<'_, PyAny>, dtype: DType, max: f64) -> PyResult<f64> {
     let wide: f64 = number.extract().map_err(|_| invalid_element(number, dtype))?;
     let is_whole = !number.is_instance_of::<PyInt>() || number.eq(wide)?;
@@ -391,8 +391,8 @@ fn own_extents(column: &ColumnSchema, shape: &[usize]) -> PyResult<Vec<u32>> {
     Ok(expected.iter().enumerate().filter_map(extent).collect::<Result<_, _>>()?)
 }
 
-/// Converts elements to the dtype that the column takes. Integers can be narrower. If the column
-/// rounds its values, elements can be rounded already.
+/// Converts elements to the dtype in which the values of a column are written. Integers may be
+/// narrower. If the column rounds its values, the elements may already be rounded.
 fn coerce(column: &ColumnSchema, elements: Elements) -> PyResult<Vec<u8>> {
     let (found, expected) = (elements.dtype, column.pushed_dtype());
     if found == expected || (expected == DType::Bool && found == DType::U8) {

@@ -35,11 +35,11 @@ use tensilo_data::{Changes, DataError, DataFile, Dataset};
 ///     path (path): a file, or a folder. A path is a folder if it is an existing folder, if it ends
 ///         in a slash, if it is a URL that does not end in ``.tsl``, or if ``shard_bytes`` is
 ///         given.
-///     schema (dict or Schema): the types of the columns by name, as ``tensor``, ``utf8``,
-///         ``binary`` and ``list_`` return them.
+///     schema (dict or Schema): a dict from column names to types, as returned by ``tensor``,
+///         ``utf8``, ``binary`` and ``list_``.
 ///     shard_bytes (int or str, optional): the raw size of a data file of a dataset: a number of
 ///         bytes, or a string such as "1GiB". Default: "1GiB".
-///     profile (str or dict, optional): "balanced", "fast" (to decode), "small", "raw" (for views),
+///     profile (str or dict, optional): "balanced", "fast" (to decode), "small", "raw" (zero-copy),
 ///         or "bitshuffle-zstd"; or a dict from column names to profiles, where columns that are
 ///         not listed have the default profile. Default: "balanced".
 ///     metadata (dict, optional): strings to store with the file. Default: none.
@@ -174,7 +174,8 @@ fn check_metadata(folder: &Path, schema: &Schema, expected: &Schema) -> Result<(
     }
 }
 
-/// Refuses to append samples whose columns differ from the dataset, before anything is written.
+/// Refuses to append samples if their columns differ from the columns of the dataset. Nothing has
+/// been written at this point.
 fn check_schema(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()> {
     let folder = folder.display();
     let refused = |message: String| Err(DataError::BadArgument(format!("{folder}: {message}")));
@@ -183,8 +184,11 @@ fn check_schema(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()>
             return refused(format!("the existing dataset has no column {:?}", column.name));
         };
         if (column.dtype, &column.shape, &column.levels) != (expected.dtype, &expected.shape, &expected.levels) {
-            let (expected, found) = (expected.type_name(), column.type_name());
-            return refused(format!("column {:?} of the existing dataset is {expected}, not {found}", column.name));
+            let (expected_type, found_type) = (expected.type_name(), column.type_name());
+            return refused(format!(
+                "column {:?} of the existing dataset is {expected_type} {}, not {found_type} {}",
+                column.name, expected.shape, column.shape
+            ));
         }
     }
     match expected
@@ -281,8 +285,8 @@ impl Writer {
         Ok(Self { schema, process: process::id(), state: Mutex::new(Some(state)) })
     }
 
-    /// Writes samples: for each column, an array whose first dimension counts samples, or a list of
-    /// samples with None for nulls. All columns must have the same number of samples.
+    /// Writes samples: for each column, an array whose first dimension is the sample index, or a
+    /// list of samples with None for nulls. All columns must have the same number of samples.
     ///
     /// Arrays may come from NumPy, PyTorch, or any library with DLPack or the buffer protocol.
     /// Their dtype is the dtype of the column, or the dtype that the column is rounded from.
@@ -292,7 +296,7 @@ impl Writer {
     ///
     /// Raises:
     ///     KeyError: a column does not exist.
-    ///     TypeError, ValueError: samples do not fit; the call writes nothing.
+    ///     TypeError, ValueError: samples do not match the type of the column; nothing is written.
     #[pyo3(signature = (**columns))]
     fn write(&self, py: Python<'_>, columns: Option<&Bound<'_, PyDict>>) -> PyResult<()> {
         let none = PyDict::new(py);
@@ -325,7 +329,8 @@ impl Writer {
         self.push(py, &inputs)
     }
 
-    /// Finishes the file or the version, and publishes it. ``with`` calls this.
+    /// Finishes the file or the version, and publishes it. Called at the end of a
+    /// ``with`` block.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         py.detach(|| self.lock()?.take().map_or(Ok(()), State::finish)).or_raise(py)
     }

@@ -86,7 +86,7 @@ def _samples(folder, shard, columns, allow_pickle):
     with ShardBytes(path, folder, shard) as data:
         count = shard["samples"]
         if len(data) < 4 * (count + 2) or struct.unpack_from("<I", data)[0] != count:
-            raise refused(f"the index lists {count} samples, but the shard has another number", path=path)
+            raise refused(f"the index lists {count} samples, but the shard has a different number", path=path)
         varying = struct.Struct(f"<{sum(not size for size in sizes)}I")
         for i in range(count):
             start, end = struct.unpack_from("<2I", data, 4 * (i + 1))

@@ -3,15 +3,16 @@
 //! The size of each combination is estimated on segments of the part. The best few combinations are
 //! tried on some blocks of the part, and the one with the smallest result encodes the whole part.
 //! An exhaustive search encodes the part with all combinations. Both searches enumerate the same
-//! combinations, so the regret measures only the errors of the estimates.
+//! combinations, so the regret of a choice (how much larger it is than the best combination)
+//! measures only the errors of the estimates.
 //!
 //! The enumeration has three nested loops: with and without gaps; each mapping, and none; each
 //! prediction of the numbers, and none. For 2-byte numbers, filters are also tried in place of a
 //! prediction. Three shortcuts keep the enumeration fast; an exhaustive search does not use them.
 //! First, for the numbers of a mapping, only differences and the predictions that suit the elements
 //! best are tried. Second, if the first estimates of a mapping are far above the best estimate, no
-//! more predictions are tried. Third, weights and filters are fitted only if the estimate of the
-//! prediction that they replace is close to the best.
+//! more predictions are tried for it. Third, weights and filters are fitted only if the estimate of
+//! the prediction that they replace is close to the best.
 
 use super::dictionaries::{DictionaryOrder, DictionaryPlan, DictionaryRequest, find_dictionaries};
 use super::mapping::{Bases, Mapping, Numbers};
@@ -34,17 +35,17 @@ use crate::kernel::{
     predict::{Prediction, Predictor},
 };
 
-/// A combination is a finalist, which is encoded, if its estimate exceeds the smallest estimate by
-/// at most 1/N. The number of finalists is also limited.
+/// A combination becomes a finalist, and is encoded, if its estimate exceeds the smallest estimate
+/// by at most 1/N. The number of finalists is also limited.
 const FINALIST_MARGIN_DIVISOR: f64 = 8.0;
 const MAX_FINALISTS: usize = 2;
 const MAX_FINALISTS_FOR_SIZE: usize = 4;
-/// More predictions are tried for a mapping if its first estimates exceed the smallest estimate so
-/// far by at most 1/N.
+/// More predictions are tried for a mapping if the smaller of its first two estimates exceeds the
+/// smallest estimate so far by at most 1/N.
 const PREDICTION_MARGIN_DIVISOR: f64 = 2.0;
-/// The maximum number of predictions that are tried for the numbers of a mapping. They are the best
-/// predictions of the elements. Differences are always tried in addition, because they suit numbers
-/// even if the elements are noisy.
+/// For the numbers of a mapping, only this many predictions are tried: the ones that suit the
+/// elements best. Differences are always tried as well, because they suit numbers even if the
+/// elements are noisy.
 const MAX_PREDICTIONS: usize = 2;
 const MAX_PREDICTIONS_FOR_SIZE: usize = 6;
 /// Filters and weights take time to fit. They are tried if the estimate of the prediction that they
@@ -58,7 +59,8 @@ const MAX_CHANNELS: u32 = 16;
 /// What a profile allows bins to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BinSettings {
-    /// Whether only size counts. Numbers may then have details, which are slow to decode.
+    /// Whether only size counts. Float multiples can then also store low-order bits of elements,
+    /// which are slow to decode.
     pub for_size: bool,
     pub width: Width,
 }
@@ -80,7 +82,7 @@ struct Elements<'a> {
     bytes: &'a [u8],
     /// The stored size of the gap marks between them.
     mark_bytes: usize,
-    /// The number of elements of the part for each of these elements.
+    /// How many elements of the part each of these elements represents.
     sample_scale: f64,
 }
 
@@ -131,8 +133,8 @@ pub(crate) fn each_finalist(
     Ok(())
 }
 
-/// Fits a numbering that was chosen for other elements to these elements. Returns `None` if it does
-/// not suit them.
+/// Adapts a numbering that was chosen for other elements to these elements. Returns `None` if it
+/// does not suit them.
 fn fit_numbering(
     settings: BinSettings,
     numbering: Numbering,
@@ -258,7 +260,7 @@ fn each_combination(
         return Ok(());
     }
     if bytes.len() == whole.bytes.len() {
-        // the visitor can encode all elements
+        // the subset has all elements, so the visitor may encode them
         scratch.present.find(settings.width, &whole.geometry, whole.bytes);
     }
     let whole = whole.between(&whole_present);
@@ -379,7 +381,7 @@ fn each_numbering(
         visit_weighted(settings, best, subset, scratch, visit)?;
     }
     for best in lines.into_iter().filter(is_likely) {
-        // with filters, all blocks already count from the same number
+        // filters are fitted to the numbers, so one base for the whole part is tried here already
         let with_part_base = best.with_part_base().filter(|_| search.has(Technique::PartBase));
         for candidate in [Some(best), with_part_base].into_iter().flatten() {
             if set_numbers(candidate.numbering, subset, scratch) {
@@ -409,7 +411,7 @@ fn visit_weighted(
     };
     let (start, start_bytes) =
         subset.start(if settings.for_size { 4 * MIN_WEIGHT_FIT_ELEMENTS } else { MIN_WEIGHT_FIT_ELEMENTS });
-    // tables have the same weight as in an estimate of all elements
+    // with the same `sample_scale`, so tables cost as much as in an estimate of all elements
     let start = Elements { geometry: subset.geometry.in_blocks(&start), bytes: start_bytes, ..subset };
     if !set_numbers(combination.numbering, start, scratch) {
         return Ok(());
@@ -465,7 +467,7 @@ fn numberings(
     if search.has(Technique::FrequencyDictionaries) && may_be_categorical {
         add_dictionary(DictionaryOrder::ByFrequency, 1);
     }
-    // other searches try one base for the part later, for the best combination
+    // other searches try one base for the whole part later, and only for the best combination
     let both = search.is_exhaustive && search.has(Technique::PartBase);
     let bases = [Bases::PerBlock, Bases::PerPart].into_iter().take(if both { 2 } else { 1 });
     if geometry.float {

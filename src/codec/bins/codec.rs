@@ -1,12 +1,13 @@
 //! The encoding *bins* (chapter 5.13): combines the layers.
 //!
-//! From the outside in, a block has gap marks, patches and details of a mapping, outliers, filter
-//! codes, and bins. [`Layers`] splits them in this order and undoes them in the opposite order. A
-//! part without mapping and options has only bins, and is decoded directly to its elements.
+//! From the outside in, a block has gap marks, the patches and details (low-order bits) of a
+//! mapping, outliers, filter codes, and bins. [`Layers`] splits them in this order and undoes them
+//! in the opposite order. A part without mapping and options has only bins, and is decoded directly
+//! to its elements.
 //!
 //! Decoding windows is a chain of dependent steps, so two blocks of a part are decoded at once: the
-//! processor works on one while the other waits. Each state codes every 64th element, so decoding a
-//! range costs as much as decoding all elements before its end.
+//! processor works on one while the other waits. Each of the 64 rANS states codes every 64th
+//! element, so decoding a range costs as much as decoding all elements before its end.
 //!
 //! To encode a part, writers encode it with each finalist of `choice.rs`, and use the smallest
 //! result.
@@ -33,7 +34,8 @@ use std::sync::Arc;
 type BinBlock<'a> = Block<'a, Arc<BinTables>>;
 
 pub(crate) struct BinBlocks {
-    /// Whether only size counts. Numbers may then have details, which are slow to decode.
+    /// Whether only size counts. Float multiples can then also store low-order bits of elements,
+    /// which are slow to decode.
     pub for_size: bool,
 }
 

@@ -1,11 +1,11 @@
 //! Dictionaries (chapter 5.14): tables of the values that occur.
 //!
 //! If elements have few distinct values, such as pixels, prices or tokens, bins code the index of
-//! the value instead. A dictionary by value ascends, so indices are as predictable as the elements.
-//! A dictionary by frequency begins with the most frequent values. It suits names, such as token
-//! ids, which cannot be predicted. Each channel can have its own dictionary. Each value is stored
-//! as a *step*, its distance from the line through the two values before it. Evenly spaced values
-//! lie on such a line, and take one to two bytes each.
+//! the value instead. A dictionary by value is sorted, so indices are as predictable as the
+//! elements. A dictionary by frequency begins with the most frequent values. It suits categorical
+//! values, such as token ids, which cannot be predicted. Each channel can have its own dictionary.
+//! Each value is stored as a *step*, its distance from the line through the two values before it.
+//! Evenly spaced values lie on such a line, and need one or two bytes each.
 //!
 //! Writers look at a sample before they fill a table of all values, because most parts have too
 //! many values. For 2-byte values, a table indexed by value costs less than looking at a sample.
@@ -28,7 +28,8 @@ const FLOAT: u8 = 1;
 /// The maximum size of a number in bytes.
 const MAX_NUMBER_BYTES: usize = 2;
 
-/// Dictionaries of values. Element `i` of a block uses dictionary `i` modulo their number.
+/// Dictionaries of values. Element `i` of a block uses dictionary `i` modulo the number of
+/// dictionaries.
 #[derive(Clone, Default)]
 pub(crate) struct Dictionaries {
     is_wide: bool,
@@ -36,7 +37,7 @@ pub(crate) struct Dictionaries {
     element_bytes: usize,
     /// The values of all dictionaries, in the byte order of the file.
     pub(super) values: Vec<u8>,
-    /// The value at which each dictionary ends.
+    /// The end of each dictionary, as an index into the values.
     pub(super) ends: Vec<usize>,
 }
 
@@ -199,7 +200,7 @@ const MAX_VALUES: usize = 4096;
 /// The maximum for dictionaries by frequency, which save more.
 const MAX_VALUES_BY_FREQUENCY: usize = 16384;
 /// The minimum number of elements per value of a dictionary. Dictionaries by frequency need only a
-/// quarter of it.
+/// quarter of this number.
 const MIN_ELEMENTS_PER_VALUE: usize = 16;
 /// The number of sampled elements whose values are counted.
 const SAMPLE_ELEMENTS: usize = 4096;
@@ -207,21 +208,21 @@ const SAMPLE_ELEMENTS: usize = 4096;
 const SLOTS_PER_VALUE: usize = 4;
 /// The number of sampled elements whose distance to the next larger value is measured.
 const SAMPLED_DISTANCES: usize = 512;
-/// The minimum saving from the distances between values, in bits per value. A table takes about 8
-/// bits per value, but distances are rounded down, and predictions benefit more than elements do.
+/// The minimum saving from the distances between values, in bits per value. A table needs about 8
+/// bits per value, but distances are rounded down, and residuals become shorter than elements do.
 const MIN_BITS_SAVED_PER_VALUE: usize = 6;
-/// A sample with at most this many values always passes, because filters benefit from their
-/// numbers, which have the order of the values even if floats have both signs.
+/// [`may_save`] accepts every sample with at most this many values, because filters predict
+/// their indices well: indices sort like the values, even if floats have both signs.
 const FEW_VALUES: u32 = 320;
 const SHORT_VALUES: usize = 1 << 16;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DictionaryOrder {
-    /// In ascending order, so numbers are as predictable as the elements.
+    /// In ascending order, so indices are as predictable as the elements.
     ByValue,
-    /// The most frequent values first, for names such as token ids. Frequencies are rounded down to
-    /// powers of two, and values with the same rounded frequency ascend, so that their steps are
-    /// small.
+    /// The most frequent values first, for categorical values such as token ids. Frequencies are
+    /// rounded down to powers of two. Values with the same rounded frequency are in ascending
+    /// order, so that their steps are small.
     ByFrequency,
 }
 
@@ -234,7 +235,7 @@ pub(crate) struct DictionaryRequest<'a> {
     /// All elements that will use the dictionaries, and their geometry.
     pub geometry: &'a Geometry<'a>,
     pub elements: &'a [u8],
-    /// Some of the elements, with which the search can stop early if dictionaries do not seem
+    /// A sample of the elements, used to stop the search early if dictionaries do not seem
     /// worthwhile; `None` to always search all elements.
     pub sample: Option<&'a [u8]>,
 }
@@ -317,7 +318,7 @@ impl ValueTable {
     }
 }
 
-/// The number of each 2-byte value that occurs. The entries of other values are not used.
+/// The index of each 2-byte value that occurs. The entries of other values are not used.
 struct ShortTable(Vec<u16>);
 
 impl ShortTable {
@@ -490,7 +491,7 @@ impl DictionaryPlan {
             let start = numbers.len();
             numbers.resize(start + elements.len() * if is_wide { 2 } else { 1 }, 0);
             let to = numbers.get_mut(start..).unwrap_or(&mut []);
-            // element `i` uses table `i` modulo their number
+            // element `i` uses table `i` modulo the number of tables
             for (i, table) in tables.iter().enumerate() {
                 let channel_elements = elements.get(i..).unwrap_or(&[]).iter().step_by(count);
                 let channel_elements = channel_elements.map(|&element| number(table, element));

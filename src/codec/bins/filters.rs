@@ -1,15 +1,15 @@
 //! Filters (chapter 5.15): linear prediction of a number from up to 16 numbers before it.
 //!
-//! A difference predicts sound and other oscillations badly. A weighted sum of the last 8 or 16
-//! numbers, with fitted coefficients, predicts them well, as in lossless audio codecs. A part has
-//! up to 16 filters, and each segment of 128 numbers names one of them. Prediction restarts every
-//! few segments, so that the rows between restarts can be decoded in parallel.
+//! Differences predict sound and other oscillating signals poorly. A weighted sum of the last 8 or
+//! 16 numbers, with fitted coefficients, predicts them well, as in lossless audio codecs. A part
+//! has up to 16 filters, and each segment of 128 numbers names one of them. Prediction restarts
+//! every few segments, so that the rows between restarts can be decoded in parallel.
 //!
 //! Filters are fitted to the segments of a part by the covariance method of linear prediction (B.
-//! S. Atal and S. L. Hanauer, 1971), and shared among segments by Lloyd's algorithm. The sums of
-//! products of each segment, its [`Moments`], are computed once; the residual of any filter in the
-//! segment is a quadratic form of them. Fitting takes time and does not help most numbers, so
-//! writers look at a few segments first.
+//! S. Atal and S. L. Hanauer, 1971). Lloyd's algorithm clusters segments that share a filter. The
+//! sums of products of each segment, its [`Moments`], are computed once; the squared residual of
+//! any filter in the segment is then a quadratic form with these coefficients. Fitting takes time
+//! and does not help most numbers, so writers look at a few segments first.
 
 use super::{cut, malformed_marks, malformed_option};
 use crate::Result;
@@ -121,8 +121,8 @@ impl Filters {
 const RESTART_SEGMENTS: u16 = 8;
 /// The minimum number of segments per filter.
 const MIN_SEGMENTS_PER_FILTER: usize = 8;
-/// The minimum number of segments per filter in a sample, where most segments are neighbors and
-/// similar.
+/// The minimum number of segments per filter in a sample, where most segments are adjacent and
+/// therefore similar.
 const MIN_SEGMENTS_PER_FILTER_IN_SAMPLE: usize = 16;
 /// The number of segments to which filters are fitted first.
 const PROBE_SEGMENTS: usize = 16;
@@ -145,7 +145,8 @@ pub(crate) struct FilterPlan {
 
 impl FilterPlan {
     /// Fits filters of `taps` coefficients to 2-byte numbers. Returns whether they seem worthwhile.
-    /// In a sample, the first few segments can show that they are not.
+    /// In a sample, a few segments are tried first, because they can show that filters are not
+    /// worthwhile.
     pub(crate) fn find(&mut self, taps: usize, is_sample: bool, geometry: &Geometry<'_>, numbers: &[u8]) -> bool {
         self.filters = None;
         let zero = mean(numbers);
@@ -153,7 +154,7 @@ impl FilterPlan {
         let all: usize = segments(geometry).count();
         let mut fitted = Vec::new();
         let mut step = 0;
-        // most numbers do not benefit, which a few segments can show
+        // most numbers do not benefit from filters, and a few segments are enough to show it
         let steps = [(PROBE_SEGMENTS, MIN_GAIN / 4.0), (MAX_FITTED_SEGMENTS, MIN_GAIN)];
         for (max_segments, min_gain) in steps.into_iter().skip(if is_sample { 0 } else { 1 }) {
             if step == 1 {
@@ -199,7 +200,7 @@ impl FilterPlan {
     }
 
     /// Returns the saving of filters in bits per number, compared with differences or no
-    /// prediction, whichever takes less.
+    /// prediction, whichever needs fewer bits.
     fn gain(&self, assigned: &[(u8, f64)]) -> f64 {
         let bits = |squares: f64| (squares / SEGMENT as f64 + 1.0).log2() / 2.0;
         let mut sums = [0.0; 3];
@@ -225,8 +226,8 @@ impl FilterPlan {
         }
     }
 
-    /// Returns the size of the fields and codes, in bytes. If the numbers are a sample that has one
-    /// in `sample_scale` numbers, this is the size for all numbers, divided by `sample_scale`.
+    /// Returns the size of the fields and codes, in bytes. If the numbers are a sample of
+    /// one in `sample_scale`, this is the size for all numbers, divided by `sample_scale`.
     pub(crate) fn other_bytes(&self, sample_scale: f64) -> f64 {
         let Some(filters) = &self.filters else { return 0.0 };
         let segments = self.codes.len() as f64 * sample_scale;
@@ -274,7 +275,7 @@ fn mean(numbers: &[u8]) -> u16 {
 /// before it.
 const MAX_PRODUCTS: usize = (MAX_TAPS + 1) * (MAX_TAPS + 2) / 2;
 const ROUNDS: usize = 5;
-/// The fraction of the mean square that is added to the squares, so that coefficients stay small.
+/// The ridge (Tikhonov) term, as a fraction of the mean square. It keeps coefficients small.
 const RIDGE: f64 = 1e-6;
 /// Coefficients are stored as multiples of 1/N.
 pub(super) const UNIT: f64 = 4096.0;
@@ -374,7 +375,7 @@ impl ErrorForm {
     }
 }
 
-/// Fits filters to segments. Coefficients are rounded to the precision in which they are stored.
+/// Fits filters to segments. Coefficients are rounded to the precision with which they are stored.
 pub(super) fn fit(segments: &[Moments], taps: usize, filter_count: usize) -> Vec<Coefficients> {
     let mut weights: Vec<f64> = segments.iter().map(|moments| weight(moments.squares().0)).collect();
     let mut codes = by_slope(segments, &weights, filter_count);

@@ -115,7 +115,7 @@ impl Mapping {
         matches!(self, Self::FloatMultiple(float_multiple) if float_multiple.detail_bits > 0)
     }
 
-    /// Returns whether numbers, counted from 0, are whole upper bytes of elements of `width`,
+    /// Returns whether numbers with a base of 0 are whole upper bytes of elements of `width`,
     /// including the sign.
     pub(crate) fn keeps_sign(&self, width: Width) -> bool {
         match self {
@@ -127,7 +127,7 @@ impl Mapping {
         }
     }
 
-    /// Returns whether blocks have a base, from which their numbers count.
+    /// Returns whether blocks have a base, which is added to their numbers.
     pub(super) fn has_base(&self) -> bool {
         matches!(self, Self::FloatMultiple(_) | Self::IntMultiple(_))
     }
@@ -156,7 +156,7 @@ pub(crate) struct MappedBlock<'a> {
     positions: &'a [[u8; 2]],
     patches: &'a [u8],
     details: &'a [u8],
-    /// The base that numbers count from; 0 if the mapping has no bases.
+    /// The base that is added to numbers; 0 if the mapping has no bases.
     base: i64,
     /// The block of numbers.
     pub numbers: &'a [u8],
@@ -185,7 +185,7 @@ impl<'a> MappedBlock<'a> {
         let block = split().ok_or_else(|| malformed_mapped("it ends within its patches or details"))?;
         let ascends = block.positions().is_sorted_by(|a, b| a < b);
         if !ascends || block.positions().next_back().is_some_and(|last| last >= count) {
-            return Err(malformed_mapped("the positions of patches do not ascend, or exceed the last element"));
+            return Err(malformed_mapped("the positions of patches do not ascend, or lie beyond the last element"));
         }
         Ok(block)
     }
@@ -204,7 +204,7 @@ impl<'a> MappedBlock<'a> {
     /// restarts at `start`.
     pub(crate) fn numbers_for(&self, range: &Range<usize>, start: usize) -> Range<usize> {
         match self.mapping.has_details() {
-            // details are found by counting the details before them, in whole groups
+            // to find details, the lengths of all details before them are added up, in whole groups
             true => 0..range.end.next_multiple_of(GROUP).min(self.count),
             false => start..range.end,
         }
@@ -232,7 +232,7 @@ impl<'a> MappedBlock<'a> {
                 float_multiple.divide(self.base, range_numbers, out)
             }
             Mapping::FloatMultiple(float_multiple) => {
-                // `numbers_for` starts at the first number of the block
+                // with details, `numbers_for` starts at the first number of the block
                 float_multiple.read_details(
                     self.base,
                     numbers,
@@ -256,7 +256,7 @@ impl<'a> MappedBlock<'a> {
 
 // ---- the numbers of a part
 
-/// The bases that numbers count from.
+/// The bases that are added to numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bases {
     /// The minimum of each block, so the predicted numbers of a block begin near zero.
@@ -278,9 +278,9 @@ pub(crate) struct Numbers {
     /// The base of each block, if the mapping has bases.
     bases: Vec<i64>,
     patches: Vec<usize>,
-    /// The bit lengths whose extra bits are details; empty without details.
+    /// The bit lengths of the integers in `details`; empty without details.
     lengths: Vec<u8>,
-    /// The integers whose extra bits are details, of two bytes each.
+    /// For each element, a 2-byte integer whose extra bits are its details.
     details: Vec<u8>,
     words: Vec<u64>,
     float_multiple: FloatMultipleScratch,
@@ -289,7 +289,7 @@ pub(crate) struct Numbers {
 /// Memory for float multiples, with an entry for each element.
 #[derive(Default)]
 struct FloatMultipleScratch {
-    /// The numbers, counted from 0.
+    /// The numbers with a base of 0.
     sums: Vec<i64>,
     /// The same numbers as bytes, in two's complement.
     wide: Vec<u8>,
@@ -383,7 +383,7 @@ impl Numbers {
         self.float_multiple = scratch;
     }
 
-    /// Sets the numbers, counted from 0, and their details.
+    /// Sets the numbers with a base of 0, and their details.
     fn set_sums<const W: usize>(
         &mut self,
         float_multiple: &FloatMultiple,
@@ -392,7 +392,7 @@ impl Numbers {
         value: impl Fn([u8; W]) -> f64,
     ) {
         let (divisor, scale) = (f64::from(float_multiple.divisor), power_of_two(float_multiple.exponent));
-        // a number that is too large gives some integer that decodes to a different element
+        // a number that is too large becomes an integer that decodes to a different element
         let integer = |x: f64| {
             let rounded = (x * divisor * scale + ROUNDING_BIAS).to_bits();
             rounded.cast_signed().wrapping_sub(ROUNDING_BIAS.to_bits().cast_signed())
@@ -437,7 +437,8 @@ impl Numbers {
         }
     }
 
-    /// Appends the numbers of a block, with `V` bytes each and counted from its base.
+    /// Appends the numbers of a block, with `V` bytes each. The base of the block is subtracted
+    /// from them.
     fn append_from_base<const V: usize>(
         &mut self,
         float_multiple: &FloatMultiple,

@@ -1,4 +1,4 @@
-//! Bins (chapters 5.13 to 5.15): an entropy coder that vector instructions can decode, and the
+//! Bins (chapters 5.13 to 5.15): an entropy code that vector instructions can decode, and the
 //! mappings and options that prepare integers for it.
 //!
 //! A bin is a range of `2^K` integers that begins at a multiple of its length. An integer is coded
@@ -22,7 +22,8 @@
 //!    integers to one of up to four classes, and scale the frequencies of the bins in a class to a
 //!    sum of 256.
 //! 6. *rANS*: integer `i` of each group belongs to state `i`. Encode from the last group to the
-//!    first, and write the stream from its end to its start, so that a decoder reads both forwards.
+//!    first, and write the stream from its end to its start, so that a decoder reads the groups and
+//!    the stream forwards.
 //!
 //! Decoding undoes these layers in reverse. The 64 states of a group advance independently of each
 //! other. The lower byte of a state is looked up in a table of 256 entries to find its bin, and the

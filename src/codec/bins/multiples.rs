@@ -2,17 +2,18 @@
 //!
 //! *Float multiples.* Measurements with a fixed step, decimals such as 12.34, and pixels scaled to
 //! at most 1 are integers that were divided: `N / (divisor * 2^exponent)`. The integers are short
-//! and predictable; the floats are neither. Numbers count from the base of their block. If the
-//! integers have more bits than 2-byte numbers, the bits below the numbers are *details*, which are
-//! stored raw next to the numbers. Writers derive the power of two from the lowest one bit in
-//! nearly all elements of a sample, and try common divisors. A few elements may be patches.
+//! and predictable; the floats are neither. A *number* is such an integer minus the base of its
+//! block. If the integers have more bits than 2-byte numbers, the bits below the numbers are
+//! *details*, which are stored raw next to the numbers. Writers derive the power of two from the
+//! lowest one bit in nearly all elements of a sample, and try common divisors. A few elements may
+//! be patches.
 //!
 //! *Int multiples.* Timestamps in nanoseconds are often multiples of a million, and the ids in a
 //! block are often close together. An element is then a number times the factor of the part, plus
 //! the base of its block. Floats that were converted from shorter floats, such as bf16 stored as
-//! f32, have zeros in their lower bits. Their bit patterns are multiples of a power of two, and the
-//! numbers, counted from 0, are the upper bits. The factor is the greatest common divisor of all
-//! differences, so int multiples need no patches.
+//! f32, have zeros in their lower bits. Their bit patterns are multiples of a power of two, and
+//! with a base of 0, the numbers are the upper bits. The factor is the greatest common divisor of
+//! all differences, so int multiples need no patches.
 
 use super::{cut, malformed_mapped, malformed_mapping, number_width};
 use crate::Result;
@@ -47,8 +48,8 @@ const MAX_DETAIL_BITS: u8 = 15;
 /// The maximum divisor. An `f32` represents it and all smaller integers exactly.
 const MAX_DIVISOR: u32 = 1 << 24;
 
-/// Elements of the form `N / (divisor * 2^exponent)`. `N` consists of a number, counted from the
-/// base of its block, and the details below the number.
+/// Elements of the form `N / (divisor * 2^exponent)`. `N` consists of a number, to which the base
+/// of its block is added, and the details below the number.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct FloatMultiple {
     pub number_width: Width,
@@ -116,7 +117,7 @@ impl FloatMultiple {
         base.wrapping_add(k) << unused >> unused
     }
 
-    /// Returns the number of detail bits below a number that is counted from 0.
+    /// Returns how many detail bits are below `k`, a number with a base of 0.
     #[inline(always)]
     pub(super) fn details_of(&self, k: i64) -> u8 {
         let length = 64 - (k ^ (k >> 63)).leading_zeros();
@@ -127,7 +128,7 @@ impl FloatMultiple {
     /// Returns whether a number without details reproduces an element.
     fn reproduces(&self, element: &[u8]) -> bool {
         let exact = self.float_type.value(element) * f64::from(self.divisor) * power_of_two(self.exponent);
-        let number = exact.round() as i64; // a number that is too large gives a different element
+        let number = exact.round() as i64; // a number that is too large decodes to a different element
         self.sum(0, number) == number && self.terms(0).element(number).to_le_bytes().starts_with(element)
     }
 
@@ -184,9 +185,9 @@ pub(super) fn power_of_two(exponent: i16) -> f64 {
 /// Memory for the details of a block.
 #[derive(Default)]
 pub(crate) struct MappedScratch {
-    /// The bit lengths whose extra bits are details.
+    /// The bit lengths of the integers in `details`.
     lengths: Vec<u8>,
-    /// The integers whose extra bits are details, of two bytes each.
+    /// For each number, a 2-byte integer whose extra bits are its details.
     details: Vec<u8>,
 }
 
@@ -217,7 +218,7 @@ impl OneBits {
         if x == 0.0 || !x.is_finite() {
             return None;
         }
-        // a subnormal f64 counts as if it were normal, and becomes a patch
+        // a subnormal f64 is treated as if it were normal, and becomes a patch
         let exponent = (x.to_bits() >> 52 & 0x7FF) as i32 - 1023; // exact: 11 bits
         let zeros = (x.to_bits() | 1 << 52).trailing_zeros() as i32; // at most 52
         Some(Self { highest: exponent, lowest: exponent - 52 + zeros })
@@ -232,7 +233,7 @@ pub(crate) fn find_float_multiples(float_type: FloatType, raw: &[u8], may_have_d
     let sample: Vec<&[u8]> = raw.chunks_exact(w).step_by((raw.len() / w / SAMPLE_ELEMENTS) | 1).collect();
     let mut bits: Vec<OneBits> = sample.iter().filter_map(|element| OneBits::of(float_type.value(element))).collect();
     let Some(highest) = bits.iter().map(|bits| bits.highest).max() else { return Vec::new() };
-    let rare = bits.len() / ELEMENTS_PER_LOW_BIT_OUTLIER; // below their number, which is not 0
+    let rare = bits.len() / ELEMENTS_PER_LOW_BIT_OUTLIER; // less than `bits.len()`, which is not 0
     let (_, lowest, _) = bits.select_nth_unstable_by_key(rare, |bits| bits.lowest);
     let lowest = lowest.lowest;
     let exact = exact(float_type, highest, lowest);
@@ -400,7 +401,7 @@ pub(crate) fn find_int_multiple(width: Width, geometry: &Geometry<'_>, raw: &[u8
     (factor > 1 || number_width.bytes() < w).then_some(IntMultiple { number_width, factor })
 }
 
-/// Returns the int multiple, counted from 0, of floats whose lowest bits are zero, such as f32
+/// Returns the int multiple, with a base of 0, of floats whose lowest bits are zero, such as f32
 /// elements that were converted from bf16.
 pub(crate) fn find_upper_bits(width: Width, raw: &[u8]) -> Option<IntMultiple> {
     let mut all = 0;

@@ -106,7 +106,7 @@ impl Options {
     /// Describes the options in words, each followed by a semicolon.
     pub(crate) fn describe(&self) -> String {
         let gaps = self.gaps.map(|_| "gaps; ".to_owned());
-        let outliers = self.outliers.map(|outliers| format!("outliers of {} more bits; ", outliers.upper_bits));
+        let outliers = self.outliers.map(|outliers| format!("outliers with {} more bits; ", outliers.upper_bits));
         let filters = self.filters.map(|filters| filters.describe());
         [gaps, outliers, filters].into_iter().flatten().collect()
     }
@@ -233,7 +233,7 @@ impl Present {
     }
 
     pub(crate) fn of_block(&self, block: usize) -> Range<usize> {
-        // exact: as above
+        // exact: a `usize` has at least 32 bits
         let end = |block: usize| self.ends.get(block).map_or(0, |&end| end as usize);
         block.checked_sub(1).map_or(0, end)..end(block)
     }
@@ -339,7 +339,7 @@ const MARK_BITS: f64 = 2.0;
 /// The approximate number of bits below the highest one bit that the bin of an integer determines.
 const BIN_PREFIX_BITS: usize = 2;
 
-/// Returns the number of bytes below the window for which integers take the fewest bits, and this
+/// Returns the number of bytes below the window with which integers need the fewest bits, and this
 /// number of bits, without the cost of bins. `counts` has the number of integers of each bit
 /// length.
 pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
@@ -445,7 +445,7 @@ impl RiceParameters {
         [self.unmarked, self.marked]
     }
 
-    /// Returns the parameters with which marks take the fewest bits.
+    /// Returns the parameters with which marks need the fewest bits.
     pub(super) fn best(marks: &MarkPlan) -> Self {
         let best = |is_marked: bool| {
             let all = || (0..marks.blocks.len()).flat_map(|block| marks.lengths(block));
@@ -486,7 +486,7 @@ struct StretchLength {
 /// The marks of all blocks of a part, as writers find them, in memory that is reused.
 #[derive(Default)]
 pub(super) struct MarkPlan {
-    /// The marked stretches of all blocks. Positions count from the start of each block.
+    /// The marked stretches of all blocks. Positions are relative to the start of their block.
     stretches: Vec<Range<usize>>,
     /// The number of elements of each block, and the range of its entries in `stretches`.
     blocks: Vec<(usize, Range<usize>)>,
@@ -520,7 +520,7 @@ impl MarkPlan {
         let (count, stretches) = self.blocks.get(block).cloned().unwrap_or_default();
         let marks = self.stretches.get(stretches).unwrap_or(&[]);
         let ends = marks.iter().flat_map(|mark| [mark.start, mark.end]);
-        // the last stretch is marked if it ends where the block does
+        // an unmarked stretch follows, unless the last mark ends with the block
         let rest = (marks.last().is_none_or(|mark| mark.end < count)).then_some(count);
         let mut start = 0;
         ends.chain(rest).enumerate().map(move |(i, end)| {
@@ -565,7 +565,9 @@ impl Marks {
         let mut bits = BitReader::new(stored);
         let (mut i, mut is_marked, mut is_first) = (0_usize, false, true);
         loop {
-            let length = bits.rice(parameters.of(is_marked)).ok_or_else(|| malformed_marks("a mark is too long"))?;
+            let length = bits
+                .rice(parameters.of(is_marked))
+                .ok_or_else(|| malformed_marks("the length code of a stretch is invalid"))?;
             let length = usize::from(length) + usize::from(!is_first);
             let end = i + length; // no overflow: both are below 2^17
             if end > count.min(limits::BLOCK_ELEMENTS) {
@@ -662,7 +664,8 @@ impl<'a> BitWriter<'a> {
         Self { stored, word: 0, used: 0 }
     }
 
-    /// Appends the lowest `bits` bits of a number, at most 56. Its other bits must be zero.
+    /// Appends the lowest `bits` bits of a number, whose other bits must be zero. `bits` is at most
+    /// 56.
     pub(super) fn push(&mut self, number: u64, bits: u32) {
         self.word |= number << self.used;
         self.used += bits;

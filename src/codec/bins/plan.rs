@@ -74,7 +74,7 @@ pub(crate) struct Combination {
 }
 
 impl Combination {
-    /// Returns the cost of this combination if it takes `stored_bytes` bytes.
+    /// Returns the cost of this combination if it needs `stored_bytes` bytes.
     pub(crate) fn cost(&self, stored_bytes: usize) -> usize {
         let is_slow = self.has_gaps || self.has_filters;
         stored_bytes + if is_slow { stored_bytes / SLOW_PENALTY_DIVISOR } else { 0 }
@@ -109,7 +109,7 @@ impl Combination {
     }
 }
 
-/// The combinations that seem to make a part the smallest, best first.
+/// The combinations that probably encode a part in the fewest bytes, best first.
 #[derive(Clone, Debug)]
 pub(crate) struct BinChoice {
     pub(crate) finalists: Vec<Combination>,
@@ -144,7 +144,7 @@ pub(crate) struct BinPlan {
     classes: Classes,
     model: BinModel,
     encoder: BinEncoder,
-    /// The number of bytes of an element below its window.
+    /// The number of bytes of an element that are below its window.
     low_bytes: usize,
     outliers: OutlierPlan,
 }
@@ -218,7 +218,8 @@ impl BinPlan {
         self.outliers.finish();
     }
 
-    /// Appends the block of these elements. `planes` are the planes that were planned.
+    /// Appends the block of these elements. `planes` are the byte planes for which the plan was
+    /// made.
     pub(crate) fn encode<'p>(
         &mut self,
         geometry: &Geometry<'_>,
@@ -269,8 +270,8 @@ const WINDOW_VALUES: usize = 1 << 16;
 const COUNT_CHUNK: usize = 64;
 /// The cost of a bin in the tables, in bits: `K`, and its frequencies in some classes.
 const BIN_BITS: f32 = 60.0;
-/// The number of steps of the bisection, which searches for the lowest cost of a bin that does not
-/// give too many bins.
+/// The number of steps of the bisection, which searches for the lowest cost of a bin with which
+/// there are not too many bins.
 const BISECTIONS: usize = 4;
 /// The bisection ends when at most this many more bins are allowed.
 const BIN_SLACK: usize = 4;
@@ -290,7 +291,8 @@ pub(crate) struct Partition {
 }
 
 impl Partition {
-    /// Chooses bins for at least one window. `value_bits` is 16, or 8 if the elements are bytes.
+    /// Chooses bins for `windows`, which must not be empty. `value_bits` is 16, or 8 if the
+    /// elements are bytes.
     pub(crate) fn choose(&mut self, windows: &[[u8; 2]], value_bits: u32) {
         self.count(windows);
         let search = |bin_bits: f32, bits: &mut Vec<u8>| {
@@ -436,7 +438,7 @@ pub(crate) struct Classes {
 }
 
 impl Classes {
-    /// Chooses one class for all groups of these blocks or, if several classes are allowed and take
+    /// Chooses one class for all groups of these blocks or, if several classes are allowed and need
     /// fewer bits, [`CLASSES`] classes.
     pub(crate) fn choose<'b>(&mut self, blocks: impl Iterator<Item = &'b [u8]>, may_have_classes: bool) {
         self.count(blocks);
@@ -464,7 +466,7 @@ impl Classes {
                 sum += u32::from(bin); // no overflow: at most 64 bins, each below 64
             }
             let mean = sum as f32 / group.len() as f32;
-            // the bits of non-negative floats sort as the floats do
+            // the bits of non-negative floats sort like the floats
             self.order.push(u64::from(mean.to_bits()) << 32 | i);
             self.groups.push(count_bins(group));
         }

@@ -67,7 +67,7 @@ pub(crate) struct BinTables {
 }
 
 /// Returns the length of the tables at the start of `tables`; `None` if there are too few bytes, or
-/// if the length is too short for its own field.
+/// if the length does not even include its own field.
 pub(crate) fn table_bytes(tables: &[u8]) -> Option<usize> {
     let bytes = usize::try_from(length::TABLE_BYTES.get(tables.first_chunk()?)).ok()?;
     (bytes >= length::SIZE).then_some(bytes)
@@ -171,10 +171,11 @@ impl BinTables {
         let (first, count) = (usize::from(*first), usize::from(*count));
         let (frequencies, rest) = rest.split_at_checked(count).ok_or_else(cut)?;
         let sum: u32 = frequencies.iter().map(|&frequency| u32::from(frequency)).sum();
-        if first + count > self.bin_count || sum != 256 {
-            return Err(malformed_tables(&format!(
-                "the frequencies of class {class} add up to {sum}, expected 256, or belong to bins beyond bin_count"
-            )));
+        if first + count > self.bin_count {
+            return Err(malformed_tables(&format!("class {class} has frequencies of bins beyond bin_count")));
+        }
+        if sum != 256 {
+            return Err(malformed_tables(&format!("the frequencies of class {class} add up to {sum}, not to 256")));
         }
         self.model.set_class(class, first, frequencies);
         Ok(rest)
@@ -195,7 +196,10 @@ fn check_bins(bins: &[u8], window_bits: usize) -> Result<()> {
     let mut start = 0_u32;
     for &bits in bins {
         if bits > MAX_BIN_BITS || !start.is_multiple_of(1 << bits) {
-            return Err(malformed_tables(&format!("a bin of 2^{bits} values begins at {start}")));
+            return Err(malformed_tables(&format!(
+                "a bin of 2^{bits} values begins at {start}; bins have at most 2^{MAX_BIN_BITS} values, and begin at a \
+                 multiple of their length"
+            )));
         }
         start += 1 << bits; // no overflow: at most 64 times 2^15
     }
@@ -256,8 +260,8 @@ pub(super) struct Frequencies {
 const FREQUENCY_SUM: u32 = 256;
 
 impl Frequencies {
-    /// Returns frequencies that code `counts` in about the fewest bits. Every bin that occurs has a
-    /// frequency, and at least two bins have a frequency.
+    /// Returns frequencies that code `counts` in about the fewest bits. All bins that occur, but at
+    /// least two bins, have a frequency other than 0.
     pub(super) fn of(counts: &Counts) -> Self {
         let total: u64 = counts.iter().copied().map(u64::from).sum();
         let mut of = counts.map(|count| {
@@ -269,7 +273,8 @@ impl Frequencies {
         Self::with_two_bins(of)
     }
 
-    /// Gives a second bin a frequency if one bin has the whole sum, or if no bin has a frequency.
+    /// Makes sure that two bins have a frequency. If one bin has the whole sum, it passes 1 on to
+    /// another bin. If no bin has a frequency, the first two bins share the sum.
     fn with_two_bins(mut of: [u32; BINS]) -> Self {
         if let Some(all) = of.iter().position(|&frequency| frequency == FREQUENCY_SUM) {
             of = [0; BINS];

@@ -81,7 +81,7 @@ pub(crate) trait BlockCodec: Sync {
     /// Whether decoders outside this crate, such as GPU kernels, decode its blocks.
     const IS_DEVICE_DECODABLE: bool = false;
 
-    /// Refuses an encoding that this build cannot encode and decode.
+    /// Fails if this build cannot encode and decode parts with this encoding.
     fn check_built(&self) -> Result<()> {
         Ok(())
     }
@@ -201,8 +201,8 @@ pub(crate) trait BlockEncoder: BlockCodec {
     ) -> Result<()>;
 
     /// Appends the stored bytes of a part: the planned tables and the only block, or a block index
-    /// and blocks. Returns `false` if there are too many bytes. Some bytes may already have been
-    /// appended by then.
+    /// and blocks. Returns `false` if there are too many bytes; some of them may already have been
+    /// appended.
     fn append(
         &self,
         part: RawPart<'_>,
@@ -236,7 +236,7 @@ pub(crate) trait BlockEncoder: BlockCodec {
 /// An encoding of parts, made from an encoding of blocks.
 pub(crate) struct Blocked<B>(pub B);
 
-/// Returns the elements of a range that lie in a block, counted from its start; `None` if none do.
+/// Returns the elements of a range that lie in a block, relative to its start; `None` if none do.
 fn within(entry: &BlockEntry, range: &Range<usize>) -> Option<Range<usize>> {
     let Range { start, end } = entry.elements;
     let within = range.start.max(start).checked_sub(start)?..range.end.min(end).checked_sub(start)?;
@@ -435,7 +435,7 @@ impl<B: BlockCodec> Blocked<B> {
 /// Elements of a block to decode, and their destination.
 struct BlockRequest<'p, 'o, T> {
     block: Block<'p, T>,
-    /// The elements, counted from the start of the block.
+    /// The elements, relative to the start of the block.
     range: Range<usize>,
     /// The destination, which has the length of the elements.
     out: &'o mut [u8],

@@ -14,7 +14,7 @@
 //! To write a part:
 //!
 //! 1. Choose where blocks end, at about 8 KiB of decoded elements and at the ends of samples.
-//! 2. Plan the part as a whole. The encoding chooses tables that suit all blocks.
+//! 2. Plan the whole part. The encoding chooses tables that suit all blocks.
 //! 3. Encode each block on its own with these tables. Prediction restarts, and nothing refers to
 //!    another block. Pad the block to the alignment of the encoding, and record its ends and its
 //!    CRC.

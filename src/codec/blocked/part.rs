@@ -10,11 +10,11 @@
 //! used; checking all of them would cost as much as reading a sample. Parsing checks that the last
 //! entry ends where the part ends, and [`BlockIndex::check`] checks everything.
 //!
-//! A [`StoredPart`] can have only the block index and some blocks, so its body can have holes.
-//! Offsets count from the start of the whole body, and a block that was not read is absent, not
-//! zero-filled. The checksums of the block index and of each block are compared when the bytes are
-//! read. Together they give the checksum of the body, which shows whether a block index belongs to
-//! its chunk.
+//! A [`StoredPart`] may hold only the block index and some of the blocks, so its body may have
+//! holes. Offsets count from the start of the whole body, and a block that was not read is absent,
+//! not zero-filled. The checksums of the block index and of each block are verified when the bytes
+//! are read. Combined, they determine the checksum of the body, which shows whether a block index
+//! belongs to the chunk.
 
 use crate::bytes::checksum::{Crc, crc};
 use crate::bytes::le::{structure, u64_of};
@@ -160,7 +160,7 @@ impl<'a> BlockIndex<'a> {
             Some((block_index.split_at_checked(tables)?, block))
         };
         let Some(((tables, padding), block)) = split() else {
-            return Err(Error::corrupt(rule, "the stored bytes end within their tables"));
+            return Err(Error::corrupt(rule, "the stored bytes end within the tables"));
         };
         if padding.iter().any(|&byte| byte != 0) {
             return Err(Error::corrupt(rule, "the bytes after the tables are not zero"));
@@ -186,13 +186,13 @@ impl<'a> BlockIndex<'a> {
         stored_bytes: usize,
     ) -> Result<Self> {
         let (_, count) = spec.width_and_count()?;
-        let bytes = block_index_bytes(stored).ok_or_else(|| malformed("it is cut off"))?;
+        let bytes = block_index_bytes(stored).ok_or_else(|| malformed("it is truncated"))?;
         let block_bytes = stored_bytes.checked_sub(bytes);
         let (Some(block_index), Some(block_bytes)) = (stored.get(..bytes), block_bytes) else {
             return Err(malformed("it reaches beyond the stored bytes"));
         };
         let Some((header, rest)) = block_index.split_first_chunk::<{ block_index_header::SIZE }>() else {
-            return Err(malformed("it is cut off"));
+            return Err(malformed("it is truncated"));
         };
         let block_count = usize::try_from(block_index_header::BLOCK_COUNT.get(header)).unwrap_or(usize::MAX);
         let split = || {
@@ -201,13 +201,17 @@ impl<'a> BlockIndex<'a> {
             let (entries, padding) = rest.split_at_checked(block_count.checked_mul(block_entry::SIZE)?)?;
             Some((tables, entries.as_chunks().0, padding))
         };
-        let (tables, entries, padding) = split().ok_or_else(|| malformed("its entries do not fit"))?;
+        let (tables, entries, padding) =
+            split().ok_or_else(|| malformed("its tables and entries exceed its length"))?;
         let block_index = Self { tables, entries, padding, bytes, count, limits, block_bytes };
         if block_count < 2 {
             return Err(malformed("it has fewer than two blocks"));
         }
         if !bytes.is_multiple_of(limits.block_index_align) || padding.len() >= limits.block_index_align {
-            return Err(malformed(&format!("its length is not the next multiple of {}", limits.block_index_align)));
+            return Err(malformed(&format!(
+                "its padding does not end at the next multiple of {}",
+                limits.block_index_align
+            )));
         }
         if block_index.ends() != Some((count, block_bytes)) {
             return Err(malformed("its last entry does not end where the elements and the stored bytes end"));
@@ -255,7 +259,9 @@ impl<'a> BlockIndex<'a> {
             && stored_start < stored_end
             && next <= self.block_bytes;
         if !is_valid {
-            return Err(malformed(&format!("entry {block} does not ascend, or its block is too long")));
+            return Err(malformed(&format!(
+                "entry {block} is out of order or out of bounds, or its block is too long"
+            )));
         }
         let crc = self.entries.get(block).map_or(0, |entry| block_entry::BLOCK_CRC.get(entry));
         // no overflow: the block is inside the stored bytes
@@ -267,8 +273,8 @@ impl<'a> BlockIndex<'a> {
         (0..self.block_count()).map(|block| self.block(block))
     }
 
-    /// Returns the index of the block that contains an element, or any index if the entries do not
-    /// ascend.
+    /// Returns the index of the block that contains an element, or an arbitrary index if the
+    /// entries are not in ascending order.
     pub(crate) fn find(&self, element: usize) -> usize {
         let is_before = |entry: &[u8; block_entry::SIZE]| {
             usize::try_from(block_entry::END.get(entry)).is_ok_and(|end| end <= element)
@@ -288,7 +294,7 @@ impl<'a> BlockIndex<'a> {
 /// Verifies the checksum of a block index. `body` is the body of the chunk up to its first
 /// block.
 pub(crate) fn check_block_index(body: &[u8]) -> Result<()> {
-    let (covered, stated) = body.split_last_chunk::<CRC_BYTES>().ok_or_else(|| malformed("it is cut off"))?;
+    let (covered, stated) = body.split_last_chunk::<CRC_BYTES>().ok_or_else(|| malformed("it is truncated"))?;
     let (stated, found) = (u32::from_le_bytes(*stated), crc(covered));
     if found == stated {
         return Ok(());
@@ -446,8 +452,9 @@ impl Encoding {
         self.in_blocks
     }
 
-    /// Returns the table of the column that decoding needs, if it needs one. `stored` begins with
-    /// the stored bytes of the part. If these bytes are cut off, [`Encoding::parse`] refuses them.
+    /// Returns the number of the column's table that decoding needs, if it needs one. `stored`
+    /// begins with the stored bytes of the part. If these bytes are cut off, [`Encoding::parse`]
+    /// refuses them.
     pub(crate) fn table(self, stored: &[u8]) -> Option<u32> {
         let stored = if self.in_blocks { stored.get(BLOCK_INDEX_HEADER_BYTES..)? } else { stored };
         self.codec.table(stored.get(..self.codec.table_bytes(stored)?)?)
@@ -494,18 +501,18 @@ impl<'a> StoredPart<'a> {
         self.encoding.codec.check(self)
     }
 
-    /// Decodes at least one element to `out`, which has the length of the elements. Returns `false`
-    /// if the part is a single block, and the encoding cannot decode only these elements or would
-    /// save little by doing so.
+    /// Decodes `elements`, a range that is not empty, into `out`, which has its decoded length.
+    /// Returns `false` if the part is a single block, and the encoding either cannot decode only
+    /// these elements or would save little by doing so.
     ///
-    /// Before all elements are decoded, [`StoredPart::check`] must have passed. This is not
-    /// necessary to decode only some elements: this function then checks the data that it needs, so
-    /// that one sample does not cost as much as all samples.
+    /// [`StoredPart::check`] must have passed before all elements are decoded. Decoding only some
+    /// elements does not require that: this function then checks the data that it needs, so that
+    /// one sample does not cost as much as all samples.
     pub(crate) fn decode(&self, elements: &Range<usize>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<bool> {
         self.encoding.codec.decode(self, elements, out, scratch)
     }
 
-    /// Returns the table of the column that decoding needs, if it needs one.
+    /// Returns the number of the column's table that decoding needs, if it needs one.
     pub(crate) fn table(&self) -> Option<u32> {
         self.encoding.codec.table(self.block_index.tables)
     }
@@ -525,8 +532,8 @@ impl<'a> StoredPart<'a> {
         self.body.get(self.range.start + range.start..self.range.start + range.end)
     }
 
-    /// Returns whether to prefetch blocks into the CPU cache. If the file is mapped, their bytes
-    /// were not just read.
+    /// Returns whether to prefetch blocks into the CPU cache. This helps only if the file is
+    /// mapped, because otherwise their bytes have just been read.
     pub(super) fn should_prefetch(&self) -> bool {
         self.body.is_mapped()
     }
@@ -557,10 +564,10 @@ impl<'a> StoredPart<'a> {
         check_block_index(self.body.start().get(..self.range.start + self.block_index.bytes).ok_or_else(outside)?)
     }
 
-    /// Checks that the block index belongs to a chunk whose body has the checksum `body_crc`, even
-    /// if blocks are damaged. The bytes up to the first block and the checksums in the entries
-    /// determine the checksum of the whole body; the block index of a different chunk would give a
-    /// different checksum.
+    /// Checks that the block index belongs to a chunk whose body has the checksum `body_crc`. This
+    /// works even if blocks are damaged. The bytes up to the first block and the checksums in the
+    /// entries determine the checksum of the whole body; the block index of a different chunk would
+    /// lead to a different checksum.
     pub(crate) fn check_belongs(&self, body_crc: u32) -> Result<()> {
         let mut crc = Crc::new();
         // no overflow, as above
@@ -574,18 +581,19 @@ impl<'a> StoredPart<'a> {
             return Ok(());
         }
         let message = format!(
-            "the block index belongs to another chunk: with its blocks it gives checksum {found:08x}, expected {body_crc:08x}"
+            "the block index belongs to another chunk: it implies the body checksum {found:08x}, not {body_crc:08x}"
         );
         Err(Error::corrupt("R-2.6", message))
     }
 
-    /// Returns where, in the body, the blocks are that a non-empty range of decoded bytes needs.
+    /// Returns the byte range, in the body, of the blocks that contain a non-empty range of decoded
+    /// bytes.
     pub(crate) fn stored_range(&self, bytes: &Range<usize>) -> Result<Range<usize>> {
         self.range_of(&self.blocks_at(bytes))
     }
 
-    /// Returns where, in the body, a non-empty range of blocks is. Checks all of their entries, to
-    /// ensure that they ascend from the first to the last.
+    /// Returns the byte range, in the body, of a non-empty range of blocks. Checks the entry of
+    /// every block, to ensure that the entries are in ascending order.
     pub(crate) fn range_of(&self, blocks: &Range<usize>) -> Result<Range<usize>> {
         let Range { start, mut end } = self.range(&self.block_index.block(blocks.start)?);
         for block in blocks.clone().skip(1) {
@@ -594,7 +602,7 @@ impl<'a> StoredPart<'a> {
         Ok(start..end)
     }
 
-    /// Returns the blocks that a non-empty range of decoded bytes needs.
+    /// Returns the blocks that contain a non-empty range of decoded bytes.
     pub(crate) fn blocks_at(&self, bytes: &Range<usize>) -> Range<usize> {
         let w = self.spec.element_bytes; // at least 1
         self.block_index.find(bytes.start / w)..self.block_index.find(bytes.end.saturating_sub(1) / w) + 1
@@ -628,14 +636,14 @@ impl<'a> StoredPart<'a> {
         (self.block_index.find(elements.start)..=last).map(|block| self.block_index.block(block))
     }
 
-    /// Returns where, in the body, the decoded bytes of a raw part are.
+    /// Returns the byte range, in the body, of the decoded bytes of a raw part.
     pub(crate) fn raw(&self) -> Result<Range<usize>> {
         self.check_raw()?;
         Ok(self.range.start + self.block_index.bytes..self.range.end) // inside the part
     }
 
     /// Checks the block index of a raw part: for each block. Without this check,
-    /// values could lie outside the blocks whose checksums are compared.
+    /// values could lie outside the blocks whose checksums are verified.
     pub(crate) fn check_raw(&self) -> Result<()> {
         self.block_index.check()?;
         for entry in self.block_index.blocks() {

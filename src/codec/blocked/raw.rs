@@ -143,7 +143,7 @@ impl BlockCodec for Constant {
     }
 }
 
-/// Returns the element that all elements equal, if there is such an element.
+/// Returns the repeated element if all elements are equal.
 fn repeated(element_bytes: usize, raw: &[u8]) -> Option<&[u8]> {
     let (first, rest) = raw.split_at_checked(element_bytes)?;
     // all elements are equal if and only if the bytes equal themselves shifted by one element

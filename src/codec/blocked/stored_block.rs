@@ -1,4 +1,4 @@
-//! A block as a file stores it, for decoders outside this crate.
+//! A block in its stored form, for decoders outside this crate.
 //!
 //! A device such as a GPU can decode blocks in its own memory, close to the computation that uses
 //! them. It receives the stored bytes of a block unchanged, and the tables of the part in a layout

@@ -153,8 +153,8 @@ fn open_bits(symbol: u8) -> u32 {
     symbol.checked_sub(EXACT_SYMBOLS).map_or(0, |above| u32::from(above / 4) + 2)
 }
 
-/// Replaces the bit lengths in `symbols` with the symbols that estimates count. `coded` has the
-/// integers.
+/// Replaces the bit lengths in `symbols` with the symbols on which estimates are based. `coded` has
+/// the integers.
 pub(crate) fn refine(width: Width, coded: &[u8], symbols: &mut [u8]) {
     match width {
         Width::W1 => coded.iter().zip(symbols).for_each(|(&x, to)| *to = refine_short(x.into())),

@@ -23,7 +23,7 @@
 //!
 //! An estimate decides only which encodings are tried. A wrong estimate makes the file larger, but
 //! never changes values. A [`Search`] restricts what encoders may use, or replaces the tournament
-//! by encoding with all combinations. Both serve to measure how good the choices are.
+//! by encoding with all combinations. Such searches measure how good the choices are.
 //!
 //! `profile.rs` has the candidates and their weights, `sample.rs` the samples and searches, and
 //! `estimate.rs` the estimates of tiers and bins. `bins/choice.rs` has the combinations of bins.

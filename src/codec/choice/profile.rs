@@ -26,9 +26,9 @@ pub enum Profile {
     /// The fastest to decode: tiers of short codes, without an entropy coder. Text and bytes are
     /// stored raw.
     Fast,
-    /// The default. Numbers are coded in tiers, in bins where these save 4 % more, or with
-    /// Zstandard where that saves 20 % more. Text and bytes are compressed with Zstandard, with a
-    /// trained dictionary if there is enough data.
+    /// The default. Numbers are coded in tiers. They are coded in bins instead if the result is 4 %
+    /// smaller, or with bit-shuffle and Zstandard if it is 20 % smaller. Text and bytes are
+    /// compressed with Zstandard, with a trained dictionary if there is enough data.
     #[default]
     Balanced,
     /// The smallest files: the encoding with the smallest result wins. Chunks have 512 KiB, or 256
@@ -160,7 +160,7 @@ impl Profile {
         weights.max().unwrap_or(100)
     }
 
-    /// Returns the candidates for the values of a column. `in_blocks` is whether the values have
+    /// Returns the candidates for the values of a column. `in_blocks` says whether the values have
     /// several blocks.
     pub(crate) fn candidates(self, is_string: bool, in_blocks: bool) -> Candidates {
         match (self, is_string) {
@@ -188,7 +188,7 @@ impl Profile {
     /// requested size. `None` stands for one block.
     pub(crate) fn block_bytes_of(self, is_string: bool, block_bytes: Option<usize>) -> Option<usize> {
         match self {
-            Self::Small if is_string => None, // chunks are as short as blocks
+            Self::Small if is_string => None, // their chunks are short instead
             Self::Raw | Self::BitshuffleZstd => block_bytes,
             // tiers and bins limit the length of a block
             _ if !is_string => block_bytes.or(Some(usize::MAX)),

@@ -7,13 +7,13 @@
 //! Estimates from segments omit the first row of each segment.
 //!
 //! An earlier version sampled ranges at fixed intervals. Each range happened to begin at the start
-//! of a tensor, so estimates counted its first row as a quarter of all rows. Writers then chose no
-//! prediction for hidden states that prediction makes 15 % smaller.
+//! of a tensor, so estimates counted its first row as a quarter of all rows. As a result, writers
+//! did not use prediction for hidden states, although it makes them 15 % smaller.
 //!
 //! Two measurements show how good the choices are. The *regret* of a choice is its excess size over
 //! the smallest of all combinations. An exhaustive [`Search`] finds the smallest one by encoding
 //! the whole part with every combination, which is hundreds of times slower. An *ablation* leaves
-//! out one [`Technique`] at a time, and measures how many bytes more the file takes without it.
+//! out one [`Technique`] at a time, and measures how many more bytes the file takes without it.
 
 use crate::codec::part::{Geometry, RawPart};
 use crate::format::index::BLOCKS;
@@ -27,7 +27,7 @@ const MIN_BLOCKS: usize = 2;
 const MAX_BLOCKS: usize = 16;
 /// The minimum number of elements that are sampled as one block if the part is a single block.
 const MIN_BLOCK_ELEMENTS: usize = 4096;
-/// One element in this many is in a segment, but at least [`MIN_SAMPLED_ELEMENTS`] elements are.
+/// One element in this many is in a segment, and at least [`MIN_SAMPLED_ELEMENTS`] in total.
 const SEGMENT_SAMPLING_INTERVAL: usize = 16;
 const MIN_SAMPLED_ELEMENTS: usize = 4096;
 /// The maximum number of segments, and the minimum number of rows in each.
@@ -182,7 +182,8 @@ techniques! {
     FloatMultiples,
     /// Float multiples with a divisor that is not a power of two.
     Divisors,
-    /// Details of float multiples: the bits of elements below their numbers.
+    /// Details of float multiples: the low-order bits of elements, which the numbers do not
+    /// contain.
     Details,
     /// Int multiples.
     IntMultiples,

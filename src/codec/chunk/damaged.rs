@@ -13,9 +13,9 @@ use crate::format::content::Content;
 use crate::{Error, ErrorKind, Result};
 use std::ops::Range;
 
-/// A chunk has at most one range of lost samples for this many of its stored bytes. Empty samples
-/// are never lost, so without this limit, millions of them between lost samples could make the list
-/// of ranges huge.
+/// At most one range of lost samples is recorded per this many stored bytes of a chunk. Empty
+/// samples are never lost, so without this limit, millions of them between lost samples could make
+/// the list of ranges huge.
 const CHUNK_BYTES_PER_LOST_RANGE: usize = 8;
 
 /// The findings about a chunk that has an intact block index and some damaged blocks.
@@ -49,10 +49,10 @@ impl DamagedChunk {
     /// are lost with them. If `decode`, a block that cannot be decoded also counts as damaged, and
     /// the meaning of the remaining values is checked.
     ///
-    /// Fails if nothing can be recovered. Either the chunk is not divided into blocks, or its block
-    /// index is damaged or belongs to another chunk, or no sample is intact.
+    /// Fails if nothing can be recovered: the chunk is not divided into blocks, its block index is
+    /// damaged or belongs to another chunk, or no sample is intact.
     ///
-    /// Cost: decodes validity and shape, and the values only if `decode`.
+    /// Cost: decodes validity and shape and, if `decode`, also the values.
     pub(crate) fn examine(chunk: &StoredChunk<'_>, decode: bool, decoder: &mut ChunkDecoder) -> Result<Self> {
         let part = open(chunk, decoder)?;
         part.block_index.check()?;
@@ -129,7 +129,7 @@ impl DamagedChunk {
         let lost = self.lost.iter().cloned().flatten();
         self.lost_nulls = u64_of(lost.filter(|&i| content.is_null(i)).count());
         if self.lost.is_empty() || self.lost.first() == Some(&(0..content.sample_count)) {
-            return Err(Error::corrupt("R-2.6", "the damage to the chunk cannot be narrowed down to some samples"));
+            return Err(Error::corrupt("R-2.6", "the damage to the chunk cannot be attributed to particular samples"));
         }
         Ok(())
     }

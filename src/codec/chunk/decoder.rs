@@ -71,7 +71,7 @@ fn ranges(header: &ChunkHeader, parts: &PartTable) -> Result<[Range<usize>; 3]> 
     Ok([0..0, 0..0, 0..usize::try_from(header.entry.stored_bytes).unwrap_or(usize::MAX)])
 }
 
-/// Checks the parts of a chunk as [`parts`] does, and returns its values. These must be divided
+/// Checks the parts of a chunk as [`parts`] does, and returns its values, which must be divided
 /// into blocks.
 pub(crate) fn values_in_blocks<'a>(layout: &Layout, header: &ChunkHeader, body: Body<'a>) -> Result<StoredPart<'a>> {
     let table = parts(layout, header, body.start())?;
@@ -118,7 +118,7 @@ fn check_validity_and_shape(parts: &PartTable) -> Result<()> {
         return Ok(());
     }
     let message = format!(
-        "validity and shape of a chunk have {bytes} bytes together, but at most {} bytes are allowed",
+        "validity and shape of a chunk have {bytes} bytes in total, but at most {} bytes are allowed",
         limits::VALIDITY_AND_SHAPE_BYTES
     );
     Err(Error::corrupt("R-4.12", message))
@@ -173,7 +173,7 @@ pub(crate) struct ChunkDecoder {
     shape_count: usize,
 }
 
-/// The facts about a chunk that its header does not state.
+/// The facts about a chunk that its header does not contain.
 pub(crate) struct SideFacts {
     /// The encodings of validity and shape, if they are present.
     pub encodings: [Option<u16>; 2],
@@ -373,8 +373,8 @@ impl ChunkDecoder {
     /// [`ChunkDecoder::open`]. If the values are divided into blocks, calls `check` before any
     /// block is decoded.
     ///
-    /// Returns `false` if the encoding cannot decode only a range, or if the values have already
-    /// been decoded. Even then, the contents of `out` can have changed.
+    /// Returns `false` if the encoding cannot decode a range without the rest, or if the values
+    /// have already been decoded. The contents of `out` may have changed even then.
     pub(crate) fn decode_range(
         &mut self,
         body: Body<'_>,

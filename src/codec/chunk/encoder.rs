@@ -1,8 +1,8 @@
 //! Encodes chunks: chooses an encoding for each part, and lays out the parts as a body.
 //!
 //! `choice/mod.rs` describes how one part is encoded. All candidates of the profile are estimated
-//! from a sample, and encoded in the order of their estimates as long as they can still beat the
-//! best result so far. This module adds three things.
+//! from a sample of its elements, and tried in the order of their estimates as long as they can
+//! still beat the best result so far. This module adds three things.
 //!
 //! *Blocks or one block.* Values are first encoded as several blocks. A single block is also tried
 //! in two cases. Either the blocks are so small that readers fetch all of them in one request, or
@@ -11,9 +11,9 @@
 //! text, at least one byte.
 //!
 //! *The last choice.* Consecutive chunks of a column are similar, so the choice for the values of a
-//! chunk, with its transform and bins, is tried first for the next chunk. The second chunk confirms
-//! the choice: it is compared with the other candidates, and is retained if none of them saves
-//! 1/64. After that, it is compared again only if the cost per byte changes by more than 1/16.
+//! chunk, with its transform and bins, is tried first for the next chunk. For the second chunk, the
+//! choice is compared with the other candidates, and is confirmed if none of them saves 1/64. Once
+//! confirmed, it is compared again only if the cost per byte changes by more than 1/16.
 //!
 //! *Checking.* If checking is on, the writer decodes each part and compares it with the input
 //! before it writes the chunk. A bug in an encoder then causes an error instead of wrong values.
@@ -74,7 +74,7 @@ pub(crate) struct EncodedChunk {
 /// Values that could have several blocks are written as one block if that saves 1/N of the cost.
 const WHOLE_MIN_SAVING_DIVISOR: u64 = 20;
 
-/// [`SKIP_MARGIN_DIVISOR`] for estimates that encode the sample.
+/// [`SKIP_MARGIN_DIVISOR`] for estimates that encode the sampled elements.
 const ENCODED_SKIP_MARGIN_DIVISOR: u64 = 128;
 
 /// [`SKIP_MARGIN_DIVISOR`] for values as one block, which take the longest to encode.
@@ -112,7 +112,8 @@ struct Limit<'a> {
     max_cost: u64,
     /// The choice for the previous chunk. If the estimates rank it first, nothing is encoded.
     previous: Option<&'a ValueChoice>,
-    /// Candidates whose estimate exceeds the best cost so far by more than 1/N are skipped. If
+    /// Candidates whose estimate exceeds the best cost so far by more than one in
+    /// `skip_margin_divisor` are skipped. If
     /// `None`, all candidates are tried.
     skip_margin_divisor: Option<u64>,
 }
@@ -243,7 +244,7 @@ impl ChunkEncoder {
     /// Encodes validity or a shape and appends it to `body`. Opening a chunk decodes the whole
     /// part, so blocks are as long as possible, and bins are not tried because they decode slowly.
     fn side(&mut self, element_bytes: usize, raw: &[u8], body: &mut Vec<u8>) -> Result<Part> {
-        let count = raw.len() / element_bytes; // at least 1
+        let count = raw.len() / element_bytes; // no division by zero: at least 1 byte
         let ends = match self.profile {
             Profile::Raw | Profile::BitshuffleZstd => vec![field(count)?],
             _ => number_ends(count),
@@ -281,7 +282,7 @@ impl ChunkEncoder {
                 }
                 encoding
             }
-            // directly to the body, because a sample can have gigabytes
+            // directly into the body, because a sample can be several gigabytes
             None if self.append_raw_blocks(part, body)? => RAW_IN_BLOCKS,
             None => {
                 body.extend_from_slice(part.raw);
@@ -374,8 +375,7 @@ impl ChunkEncoder {
     }
 
     /// Returns whether to try all values as one block. Scalars such as ids are looked up one at a
-    /// time, so a single block is not tried for them, except with the profile for which only size
-    /// counts.
+    /// time, so a single block is tried for them only with [`Profile::Small`].
     fn may_be_whole(&self, geometry: &Geometry<'_>) -> bool {
         self.profile == Profile::Small || geometry.restart != SCALAR_RESTART
     }
@@ -506,7 +506,7 @@ impl ChunkEncoder {
         decoded.resize(raw.len(), 0);
         let checked = encoding.parse(spec, Body::whole(&self.best), &(0..self.best.len())).and_then(|part| {
             part.check()?;
-            part.decode(&(0..raw.len() / geometry.element_bytes), decoded, scratch) // at least 1
+            part.decode(&(0..raw.len() / geometry.element_bytes), decoded, scratch) // elements of at least 1 byte
         });
         let reason = match checked {
             Ok(_) if decoded == raw => return Ok(()),

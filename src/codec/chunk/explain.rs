@@ -1,10 +1,10 @@
 //! Explains the values of a chunk: their sections, their size with every other encoding, and what
 //! each profile would choose and why.
 //!
-//! Explaining encodes the values again, as writers do. Reading never depends on it. A profile
-//! reproduces the bytes of the file only if it divides the values into the same blocks, but the
-//! options of a writer can set another block size. If a profile does not reproduce the file, it is
-//! therefore tried again with the blocks of the file.
+//! To explain the values, this module encodes them again, as writers do. A profile reproduces the
+//! bytes of the file only if it divides the values into the same blocks, but the options of a
+//! writer can set another block size. If a profile does not reproduce the file, it is therefore
+//! tried again with the blocks of the file.
 
 use super::decoder::{ChunkDecoder, StoredChunk};
 use super::encoder::{ChunkEncoder, saves_enough};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 pub struct Trial {
     /// The name of the encoding.
     pub encoding: String,
-    /// The profiles that try this encoding with settings that give this stored size. Empty if no
+    /// The profiles that try this encoding with settings that lead to this stored size. Empty if no
     /// profile tries it for columns of this type.
     pub profiles: Vec<Profile>,
     /// The stored size of the values in bytes; `None` if the encoding cannot express them.
@@ -299,7 +299,7 @@ impl<'a> Values<'a> {
         let in_blocks = self.in_blocks(profile);
         let has_one_form = self.is_string || chosen.is_constant();
         if in_blocks && !chosen.is_in_blocks() && chosen.field() != RAW.field() && !has_one_form {
-            return "several blocks would take over 5 % more".to_owned();
+            return "several blocks would take over 5 % more space".to_owned();
         }
         let is_tried = |name: &str| {
             let matches_form = (base_name(name) != name) == in_blocks || self.is_string || name == Constant::NAME;

@@ -129,7 +129,7 @@ impl BlockCodec for ExponentBlocks {
     }
 
     /// Prefetches the tiers, which are at the end of the block. Also prefetches one plane of low
-    /// bytes, because most elements have only one.
+    /// bytes, because elements of 2 bytes, the most common ones, have only one.
     fn prefetch(&self, block: &Block<'_, TierTables>, range: &Range<usize>) {
         let PartSpec { raw_bytes, element_bytes, .. } = block.spec;
         let low_bytes = raw_bytes - raw_bytes / element_bytes.max(1);
@@ -300,7 +300,7 @@ impl<'a> StoredResiduals<'a> {
 /// Checks for some symbols.
 fn check_lengths(width: Width, lengths: &[u8]) -> Result<()> {
     if lengths.iter().copied().max().is_some_and(|longest| usize::from(longest) > 8 * width.bytes()) {
-        return Err(malformed("a rank or literal exceeds the bit length of elements"));
+        return Err(malformed("a rank or literal exceeds the number of bits in an element"));
     }
     Ok(())
 }

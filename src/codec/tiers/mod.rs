@@ -3,8 +3,8 @@
 //!
 //! The exponents of floats and the bit lengths of residuals have skewed distributions. An entropy
 //! coder exploits this, but has to decode one symbol after another. Tiers compress almost as well
-//! with fixed-width codes: on embeddings and weights, Huffman codes reach a ratio of 1.495, and the
-//! ratio of tiers is only 0.01 lower.
+//! with fixed-width codes: on embeddings and weights, Huffman codes reach a compression ratio of
+//! 1.495, and the ratio of tiers is only 0.01 lower.
 //!
 //! To encode the symbols of a part:
 //!
@@ -14,8 +14,8 @@
 //!    escape code. Of the 36 combinations, take the one that needs the fewest bits.
 //! 3. For each block, write a code for each symbol to tier 1. Each symbol that escapes from tier 1
 //!    gets a code in tier 2, and each symbol that escapes from tier 2 gets a code in tier 3. The
-//!    symbols that escape from tier 3 are stored as literals of one byte. Each tier, and the
-//!    literals, are in the order of the symbols.
+//!    symbols that escape from tier 3 are stored as literals of one byte. The codes of a tier are
+//!    in the order of the symbols, and so are the literals.
 //! 4. Store a tier as groups of 64 codes, bit plane by bit plane: bit `t` of word `j` of a group is
 //!    bit `j` of code `t`.
 //!

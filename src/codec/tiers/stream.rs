@@ -4,12 +4,14 @@
 //! [`TierTables`] has the properties that all blocks of a part share: transform, widths and ranks.
 //! [`TierStream`] has the tiers of one block, which are decoded from the last one to the first.
 //! Tier 1 is decoded a few thousand symbols at a time, so the symbols and their elements stay in
-//! the first-level cache. In a block with fewer symbols, decoding a range decodes tiers 2 and 3
-//! completely, because that costs less than finding the position of the range in them.
+//! the first-level cache. If a block has no more symbols than that, even decoding a range decodes
+//! tiers 2 and 3 completely, because that costs less than finding the position of the range in
+//! them.
 //!
 //! Writers choose a [`TierPlan`] from the histogram of a part. Of the 36 combinations of widths, it
-//! has the one with the fewest bits for all codes and literals. It ranks symbols by frequency.
-//! Widths and ranks are the same for all blocks of a part, but escapes are counted for each block.
+//! has the one that needs the fewest bits for all codes and literals. It ranks symbols by
+//! frequency. Widths and ranks are the same for all blocks of a part, but escapes are counted for
+//! each block.
 
 use crate::bytes::le::structure;
 use crate::bytes::memory;
@@ -37,10 +39,10 @@ struct TierCodes<'a> {
 }
 
 impl<'a> TierCodes<'a> {
-    /// Splits `count` codes of `width` bits from a block. Their words begin at the first multiple
-    /// of [`WORD_BYTES`] that is not less than `from`. The words of the last group are truncated to
-    /// the bytes that contain codes. Returns the codes and the offset at which they end, or `None`
-    /// if the block is too short.
+    /// Splits off `count` codes of `width` bits from a block. Their words begin at the first
+    /// multiple of [`WORD_BYTES`] that is not less than `from`. The words of the last group are
+    /// truncated to the bytes that contain codes. Returns the codes and the offset at which they
+    /// end, or `None` if the block is too short.
     #[inline]
     pub(crate) fn split(width: usize, count: usize, block: &'a [u8], from: usize) -> Option<(Self, usize)> {
         let start = from.checked_next_multiple_of(WORD_BYTES)?;
@@ -242,10 +244,9 @@ pub(crate) fn overrun() -> Error {
 }
 
 impl<'a> TierStream<'a> {
-    /// Splits the sections of a stream of `count` symbols from a block. The sections begin at
-    /// `start`, or after the padding that is there. `tables` must be the result of
-    /// [`TierHeader::tables`]. Returns the stream and the bytes after it, or `None` if the block is
-    /// too short.
+    /// Splits off the sections of a stream of `count` symbols from a block. The sections begin at
+    /// `start`, or after any padding there. `tables` must be the result of [`TierHeader::tables`].
+    /// Returns the stream and the bytes after it, or `None` if the block is too short.
     #[inline]
     pub(crate) fn split(
         header: TierHeader,
@@ -544,8 +545,8 @@ pub(crate) fn histogram(symbols: &[u8]) -> Histogram {
     sum_of(counts)
 }
 
-/// Adds `symbols` to four histograms in turn, so increments for consecutive equal symbols do not
-/// have to wait for each other.
+/// Adds `symbols` to four histograms in turn, so that increments for consecutive equal symbols do
+/// not have to wait for each other.
 pub(crate) fn count(symbols: &[u8], counts: &mut [Histogram; 4]) {
     let (quads, rest) = symbols.as_chunks::<4>();
     for quad in quads {

@@ -1,16 +1,16 @@
 //! The encodings that use Zstandard: *zstd* (chapter 5.5), *bitshuffle-zstd* (5.4) and
 //! *planes-zstd* (5.10).
 //!
-//! The first two store each block as a single frame. *zstd* compresses text and bytes as they come,
+//! The first two store each block as a single frame. *zstd* compresses text and bytes directly,
 //! with or without the Zstandard dictionary of the column. *bitshuffle-zstd* first transposes
 //! numbers to bit planes, which places equal bits next to each other. A frame is checked before
 //! memory is allocated for its content; see `frame.rs`.
 //!
-//! *planes-zstd* compresses best. It splits elements or their residuals into byte planes or bit
-//! planes, and packs each plane separately: raw, as one repeated byte, or as a frame. A plane of
-//! noise then takes no time to decode, and planes with repetitions are still compressed. Writers
-//! pack a part with all three splits and keep the smallest result. Estimates assume that the
-//! strongest level saves a fixed fraction of the output of the fastest level.
+//! *planes-zstd* compresses best. It splits elements into byte planes, or their residuals into byte
+//! planes or bit planes, and packs each plane separately: raw, as one repeated byte, or as a frame.
+//! A plane of noise then takes no time to decode, and planes with repetitions are still compressed.
+//! Writers try all three splits and keep the smallest result. Estimates use the fastest level, and
+//! assume that the strongest level makes the output smaller by a fixed fraction.
 
 use super::frame::{FrameEncodeScratch, FrameScratch, MAX_BYTES, Split, check_frame};
 use crate::bytes::le::structure;
@@ -135,7 +135,8 @@ impl BlockCodec for BitshuffleBlocks {
     }
 }
 
-/// The level that writers use saves about 1/N of the output of the fastest level.
+/// The output of the level that writers use is about 1/N smaller than the output of the fastest
+/// level.
 const QUICK_EXCESS_DIVISOR: usize = 8;
 
 impl BlockEncoder for BitshuffleBlocks {
@@ -205,10 +206,12 @@ const TABLE_BYTES: usize = TRANSFORM_BYTES + split_table::SIZE;
 
 pub(crate) struct PlaneBlocks;
 
-/// The strongest level saves at most about 1/N of the output of the fastest level.
+/// The output of the strongest level is at most about 1/N smaller than the output of the fastest
+/// level.
 const STRONG_SAVING_DIVISOR: usize = 6;
 
-/// If the fastest level saves 1/N compared with entropy coding only, it has found repetitions.
+/// If the output of the fastest level is 1/N smaller than with entropy coding only, it has found
+/// repetitions.
 const MATCH_SAVING_DIVISOR: usize = 64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -294,7 +297,7 @@ impl<'a> Planes<'a> {
                 0 => Packing::Raw,
                 1 if self.stream_bytes > 0 => Packing::Constant,
                 2 if self.stream_bytes > 0 => Packing::Zstd,
-                _ => return Err(malformed_planes("a stream has an unknown packing")),
+                _ => return Err(malformed_planes("a stream has an unknown packing, or is empty and not raw")),
             };
             let length = usize::try_from(stream_entry::STORED_BYTES.get(entry)).ok();
             let split = length.and_then(|length| rest.split_at_checked(length));

@@ -32,7 +32,7 @@ const ZSTD_DICTIONARY_MAGIC: [u8; 4] = 0xEC30_A437_u32.to_le_bytes();
 /// The size of the magic number and the id of a dictionary, in bytes.
 const ZSTD_DICTIONARY_HEADER_BYTES: usize = 8;
 
-/// Checks as far as that is possible without Zstandard: the start of a dictionary.
+/// Checks the part of that does not require Zstandard: the start of a dictionary.
 fn check_zstd_dictionary(body: &[u8]) -> Result<()> {
     if body.starts_with(&ZSTD_DICTIONARY_MAGIC) && body.len() >= ZSTD_DICTIONARY_HEADER_BYTES {
         return Ok(());

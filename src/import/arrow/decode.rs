@@ -245,7 +245,7 @@ impl<'a> AnyList<'a> {
     /// states.
     pub(super) fn of(array: &'a ArrayRef, level: &Level) -> Result<Self, RowError> {
         let mismatch =
-            || RowError::from(format!("a batch has type {}, which contradicts its schema", array.data_type()));
+            || RowError::from(format!("a batch has data of type {}, which contradicts its schema", array.data_type()));
         match level {
             Level::Open => match array.data_type() {
                 DataType::List(_) => array.as_list_opt().map(Self::Small).ok_or_else(mismatch),
@@ -336,7 +336,10 @@ fn check_bytes(bytes: usize) -> Result<(), RowError> {
     if bytes <= MAX_BYTES && has_memory() {
         return Ok(());
     }
-    let message = format!("the values decode to at least {bytes} bytes, but the maximum is {MAX_BYTES}");
+    let message = match bytes <= MAX_BYTES {
+        true => format!("the values decode to at least {bytes} bytes, and this machine lacks the memory for them"),
+        false => format!("the values decode to at least {bytes} bytes, but the maximum is {MAX_BYTES}"),
+    };
     Err(RowError::at(0, message))
 }
 

@@ -2,15 +2,15 @@
 //!
 //! Most Arrow buffers already hold these values, and are shared. Some types are converted: bools,
 //! 32-bit dates, decimals (unscaled integers whose width depends only on the precision), intervals,
-//! and integers that are declared narrower than Parquet stores them. A value that cannot be
+//! and integers whose declared type is narrower than their Parquet type. A value that cannot be
 //! converted exactly is refused.
 //!
 //! An INT96 timestamp of Parquet has 8 bytes for the nanoseconds within a day, followed by 4 bytes
 //! for the Julian day. Spark computes the microseconds since Julian day 0 in 64 bits, and then
-//! splits them into day and nanoseconds. After the year 287,564 the microseconds overflow and wrap,
-//! so both day and nanoseconds are negative. A day so early cannot occur without wrapping, because
-//! its microseconds since 1970 do not fit in 64 bits. So the original value can be recovered. The
-//! file `int96_from_spark.parquet` of Apache's parquet-testing has an example.
+//! splits them into a day and nanoseconds. After the year 287,564 the microseconds overflow and
+//! wrap, so both day and nanoseconds are negative. Only wrapping can produce such an early day,
+//! because its microseconds since 1970 do not fit in 64 bits. So the original value can be
+//! recovered. The file `int96_from_spark.parquet` of Apache's parquet-testing has an example.
 //!
 //! An interval of Parquet consists of months, days and milliseconds: three little-endian numbers of
 //! 32 bits. Arrow's library writes signed numbers, and the embedded Arrow schema says which of the
@@ -114,8 +114,8 @@ pub(super) fn converted<T: Clone + Default>(
     (0..array.len()).map(one).collect()
 }
 
-/// Converts integers that are declared narrower than a Parquet file stores them. Refuses a value
-/// that does not fit the declared type.
+/// Converts integers whose declared type is narrower than their Parquet type. Refuses a value that
+/// does not fit the declared type.
 fn narrowed<T: ArrowNativeType + TryFrom<i32>>(array: &ArrayRef, dtype: DType) -> Result<Buffer, Refusal> {
     let values = array.as_primitive::<Int32Type>().values();
     converted(array, |i| {
@@ -242,8 +242,10 @@ fn without_months([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 4]; 2]
 }
 
 fn all_parts([months, days, milliseconds]: [u32; 3]) -> Result<[[u8; 8]; 3], String> {
-    if let Some(number) = [months, days].into_iter().find(|&number| i32::try_from(number).is_err()) {
-        return Err(format!("an interval has {number} months or days, but Arrow's maximum is {}", i32::MAX));
+    for (number, unit) in [(months, "months"), (days, "days")] {
+        if i32::try_from(number).is_err() {
+            return Err(format!("an interval has {number} {unit}, but Arrow's maximum is {}", i32::MAX));
+        }
     }
     // no overflow: the product is below 2^52
     let parts = [months.into(), days.into(), i64::from(milliseconds) * 1_000_000];

@@ -48,7 +48,7 @@ pub(in crate::import) fn open_stream(file: &Arc<InputFile>, accepted: &str) -> R
     ipc.into_source(schema)
 }
 
-/// A file in Arrow's IPC format.
+/// A file or stream in Arrow's IPC format.
 pub(in crate::import) struct Ipc {
     file: Arc<InputFile>,
     stats: IpcStats,
@@ -76,7 +76,7 @@ impl Ipc {
     }
 
     /// Adds the name of the failing column to an error of the decoder, which does not name it.
-    /// Bisection finds the column, because it fails even if it is decoded on its own.
+    /// Bisection finds the column, because decoding fails for any set of columns that contains it.
     fn with_failing_column(&self, mut fields: &[usize], error: Error) -> Error {
         let fails =
             |fields: &[usize]| self.batches(fields).is_ok_and(|mut batches| batches.any(|batch| batch.is_err()));
@@ -134,16 +134,16 @@ impl Records for Ipc {
     }
 }
 
-/// The maximum number of decompressed bytes per byte that Zstandard has compressed. An RLE block
-/// has 4 bytes and expands to at most 128 KiB.
+/// The maximum number of bytes to which one byte of Zstandard data can decompress. An RLE block has
+/// 4 bytes and expands to at most 128 KiB.
 const MAX_ZSTD_RATIO: u64 = 32 << 10;
-/// The maximum number of decompressed bytes per byte that LZ4 has compressed.
+/// The maximum number of bytes to which one byte of LZ4 data can decompress.
 const MAX_LZ4_RATIO: u64 = 255;
 /// The maximum number of rows in a batch whose rows take almost no bytes, such as nulls or run-end
 /// encoded values.
 const MAX_EMPTY_ROWS: u64 = 1 << 24;
 
-/// The facts that the messages of a file or stream state.
+/// Facts from the messages of a file or stream.
 #[derive(Default)]
 struct IpcStats {
     rows: u64,
@@ -184,7 +184,8 @@ fn node_nulls<'a>(batch: &RecordBatch<'a>) -> impl Iterator<Item = bool> + use<'
 }
 
 /// Checks the blocks that the footer of a file lists, and returns the file's schema. The schema is
-/// not taken from the decoder, because the decoder first reads all dictionaries.
+/// not taken from the decoder, because opening the decoder reads all dictionaries, and these have
+/// not been checked yet.
 fn check_file(file: &InputFile) -> Result<(IpcStats, SchemaRef)> {
     let mut bytes = Bytes::open(file)?;
     let trailer = bytes.read(bytes.length.saturating_sub(10), 10)?;
@@ -302,10 +303,12 @@ fn malformed_ipc(what: &str) -> Error {
 }
 
 fn cut_off() -> Error {
-    Error::bad_input("the Arrow file or stream is cut off or malformed: a message extends beyond its end")
+    Error::bad_input(
+        "the Arrow file or stream is truncated or malformed: an offset or length exceeds the available data",
+    )
 }
 
-/// A file, with the length against which the offsets and lengths in the file are checked.
+/// A file, and its length, against which the offsets and lengths in the file are checked.
 struct Bytes<'a> {
     file: &'a InputFile,
     reader: BufReader<InputReader>,

@@ -2,8 +2,8 @@
 //!
 //! The metadata of the input is copied, except for the keys that describe the layout of the source
 //! or that the importer itself defines. Entries that exceed a limit of the format are dropped, and
-//! their keys are listed. The saved schema does not repeat long entries that are in the metadata of
-//! a column.
+//! their keys are recorded. The saved schema does not repeat long entries that are in the metadata
+//! of a column.
 
 use super::types::{ENCRYPTED, INT96, decoded, dim_names, element_type, expressed_by_shape, is_nullable};
 use crate::format::path;
@@ -100,8 +100,8 @@ pub(super) fn saved_schema_of(
     encoded(&fields)
 }
 
-/// Returns a field with the metadata to save. `array` has samples of the field. Long values are
-/// left out if the field is a column, because the metadata of the column has them.
+/// Returns a field with the metadata to save. `array` contains samples of the field. Long values
+/// are left out if the field is a column, because the metadata of the column contains them.
 fn preserved(field: &FieldRef, array: Option<&ArrayRef>, may_be_column: bool) -> FieldRef {
     let is_column = may_be_column && !matches!(decoded(field.data_type()), DataType::Struct(_));
     let own = |(key, value): &(&String, &String)| {

@@ -1,4 +1,4 @@
-//! Paths from a schema to its columns, and the positions of fields in a file's lists.
+//! Paths from a schema to its columns, and the positions of fields in per-field metadata.
 //!
 //! Files list facts about the fields of a schema in depth-first order: the null counts of all
 //! fields (Arrow IPC), or the statistics of leaf fields (Parquet). [`SchemaOrder`] maps a
@@ -49,7 +49,7 @@ pub(in crate::import) enum FieldListing {
     Nodes,
 }
 
-/// Maps the fields of a schema to their positions in a file's list.
+/// Maps the fields of a schema to their positions in a file's per-field metadata.
 #[derive(Default)]
 pub(in crate::import) struct SchemaOrder {
     fields: Vec<FieldRange>,
@@ -89,7 +89,7 @@ impl SchemaOrder {
 
 impl FieldRange {
     /// Creates the range of the next field, which starts at position `count`, and advances `count`
-    /// past it. The recursion is as deep as the schema, and the decoder has limited that depth.
+    /// past it. The recursion is as deep as the schema, whose depth the decoder has limited.
     fn of(data_type: &DataType, listing: FieldListing, count: &mut usize) -> Self {
         let start = *count;
         let mut of_all = |types: &mut dyn Iterator<Item = &DataType>| -> Vec<Self> {
@@ -121,7 +121,8 @@ impl FieldRange {
 }
 
 impl FieldListing {
-    /// Returns how many positions a field with inner fields takes in addition to its inner fields.
+    /// Returns how many positions a field with inner fields has in addition to the positions of the
+    /// inner fields.
     fn own(self) -> usize {
         usize::from(matches!(self, Self::Nodes))
     }

@@ -1,5 +1,5 @@
-//! Sources of record batches: all formats that are read through Arrow. For batches that a program
-//! already has, see [`memory`](crate::import::run::memory).
+//! Sources of record batches, for all formats that are read through Arrow. For batches that a
+//! program already has, see [`memory`](crate::import::run::memory).
 //!
 //! [`ArrowSource`] turns the fields of a schema into columns, and record batches into rows, one
 //! slice of about 2 MiB at a time. If the inputs have slightly different schemas, it first converts
@@ -47,8 +47,8 @@ pub(in crate::import) trait Records {
         self.record_batches(fields, PassRows::All).ok()?.next()?.ok() // the passes report errors
     }
 
-    /// Returns whether the struct or the list members at the end of a path can be null. `false` is
-    /// a claim in the statistics of the file; no rows are read.
+    /// Returns whether the struct or the list members at the end of a path can be null. `false`
+    /// relies on the statistics of the file, which can be wrong; no rows are read to check them.
     fn may_have_nulls(&self, _path: &ColumnPath) -> bool {
         true
     }
@@ -94,7 +94,8 @@ pub(in crate::import) struct ArrowSource<R> {
     paths: Vec<ColumnPath>,
     /// The metadata keys that the reader of the file has dropped.
     dropped: Vec<String>,
-    /// Computed on demand, because it has dictionary values, which are read from the first batch.
+    /// Computed on demand, because it contains dictionary values, which are read from the first
+    /// batch.
     metadata: OnceLock<Metadata>,
     /// Whether a pass found nulls in a column that has none according to the file's statistics.
     contradicts_statistics: AtomicBool,
@@ -373,8 +374,8 @@ struct RecordPass<'a, T> {
     /// How these fields are derived from the records.
     roots: Vec<RootField<'a>>,
     requested: Vec<PassColumn<'a>>,
-    /// Structs that have no nulls according to the file's statistics. If they have nulls
-    /// nevertheless, these nulls would be lost.
+    /// Structs that have no nulls according to the file's statistics. The pass checks this, because
+    /// any nulls would be lost.
     non_null: Vec<PassColumn<'a>>,
     /// Set if the rows of a column have nulls that contradict the file's statistics.
     contradicts_statistics: &'a AtomicBool,
@@ -476,7 +477,7 @@ impl<I: Iterator<Item = std::result::Result<RecordBatch, ArrowError>>> Iterator 
 pub(in crate::import) fn malformed(error: ArrowError) -> Error {
     let message = match &error {
         ArrowError::IoError(message, source) => {
-            format!("the file cannot be read or is cut off: {message} ({source})")
+            format!("the file cannot be read or is truncated: {message} ({source})")
         }
         error => format!("the file is malformed or damaged: {error}"),
     };

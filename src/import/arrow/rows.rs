@@ -7,9 +7,9 @@
 //! second pass makes the elements contiguous. It does not copy elements that are already
 //! contiguous.
 //!
-//! Sibling lists of different lengths do not form a tensor. In that case, outer dimensions become
-//! levels of lists, as few as possible. The first pass finds how many, and the request of the
-//! second pass states the number.
+//! Sibling lists of different lengths do not form a tensor. In that case, as few outer dimensions
+//! as possible become levels of lists. The first pass finds their number, and the request of the
+//! second pass contains it.
 
 use super::decode::{AnyList, by_index, check_rows, decode, field_of};
 use super::elements::{Refusal, Values, instants, plain_bytes, values};
@@ -56,8 +56,9 @@ enum Items {
     Tensors(Tensors),
 }
 
-/// Finds the items of a column of this kind in a batch. The batch has the fields `fields` of the
-/// schema. `unfolded` is the number of outer dimensions that are lists, if it is already known.
+/// Finds the items of a column of this kind in a batch. `fields` are the fields of the schema that
+/// the batch has. `unfolded` is the number of outer dimensions that are lists, if it is already
+/// known.
 pub(super) fn locate(
     batch: &RecordBatch,
     fields: &[usize],
@@ -172,8 +173,8 @@ impl ColumnItems {
         inner || (!unfolded.is_empty() && self.nulls.is_some()) || self.has_null_elements()
     }
 
-    /// Makes the elements of all items contiguous. If the type of timestamps does not state their
-    /// unit, they are converted to `unit`.
+    /// Makes the elements of all items contiguous. Timestamps whose type does not state a unit are
+    /// converted to `unit`.
     pub(super) fn rows(self, unit: Option<TimeUnit>) -> Result<ColumnRows, RowError> {
         let has_null_elements = self.has_null_elements();
         let Self { kind, lists, nulls, items } = self;
@@ -212,8 +213,8 @@ impl ColumnItems {
                     Values::Plain(bytes) => Ok(bytes),
                     Values::Instants(instants) => in_units(&instants, unit),
                 };
-                // a null has an arbitrary value, which can be refused: try again without such
-                // values
+                // null items have arbitrary elements, which can be refused: try again without these
+                // elements
                 let bytes = bytes_of(&elements).or_else(|refused| match tensors.with_nulls(&elements, is_null) {
                     Some(elements) => bytes_of(&elements),
                     None => Err(refused),
@@ -250,7 +251,7 @@ fn in_units(instants: &[i128], unit: Option<TimeUnit>) -> Result<Buffer, Refusal
 }
 
 /// Returns the bytes of the ranges, one after the other. If the ranges are contiguous, the bytes
-/// are a slice of the buffer, otherwise a copy.
+/// are a slice of the buffer; otherwise, they are a copy.
 fn contiguous_bytes(buffer: Buffer, ranges: &[Range<usize>]) -> Option<(SharedBytes, ItemBytes)> {
     let first = ranges.first().map_or(0, ExactSizeIterator::len);
     let item_bytes = if ranges.iter().all(|range| range.len() == first) {
@@ -461,7 +462,7 @@ impl From<RowError> for NotTensors {
     }
 }
 
-/// Finds the tensors that are the rows of an array. `nulls` are the null rows.
+/// Returns the rows of an array as tensors. `nulls` are the null rows.
 fn tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, NotTensors> {
     if kind.variable_tensor {
         return Ok(variable_tensors(array, nulls, kind)?);
@@ -483,7 +484,7 @@ fn tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> R
     Ok(Tensors { open_extents: open_extents.collect(), ranges: walk.ranges, elements: array })
 }
 
-/// The ranges of all rows while the levels of lists are entered one by one.
+/// For each row, its range in the current level. The levels of lists are entered one by one.
 struct Walk<'a> {
     ranges: Vec<Range<usize>>,
     nulls: Option<&'a NullBuffer>,
@@ -575,7 +576,8 @@ impl Walk<'_> {
 /// Returns the samples of an `arrow.variable_shape_tensor`: a struct of a list `data` and a
 /// fixed-size list `shape`.
 fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnKind) -> Result<Tensors, RowError> {
-    let mismatch = || RowError::from(format!("a batch has type {}, which contradicts its schema", array.data_type()));
+    let mismatch =
+        || RowError::from(format!("a batch has data of type {}, which contradicts its schema", array.data_type()));
     let tensors: &StructArray = array.as_struct_opt().ok_or_else(mismatch)?;
     let (Some(data), Some(shapes)) = (tensors.column_by_name("data"), tensors.column_by_name("shape")) else {
         return Err(mismatch());
@@ -663,7 +665,7 @@ fn string_bytes(array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer,
             }
         }
         DataType::FixedSizeBinary(length) => fixed_binary_ranges(array, *length)?,
-        other => return Err(format!("a batch has type {other}, which contradicts its schema").into()),
+        other => return Err(format!("a batch has data of type {other}, which contradicts its schema").into()),
     })
 }
 
@@ -690,7 +692,8 @@ fn view_ranges<T: ByteViewType>(
 }
 
 fn fixed_binary_ranges(array: &ArrayRef, length: i32) -> Result<(Buffer, Vec<Range<usize>>), RowError> {
-    let width = usize::try_from(length).map_err(|_| format!("a fixed-size binary type has width {length}"))?;
+    let width =
+        usize::try_from(length).map_err(|_| format!("a fixed-size binary type has the negative width {length}"))?;
     let buffer = plain_bytes(array, width).ok_or_else(outside)?;
     // in bounds: the buffer holds all rows
     Ok((buffer, (0..array.len()).map(|row| row * width..(row + 1) * width).collect()))

@@ -1,9 +1,9 @@
 //! Repairs an encoded Arrow schema that the decoder would refuse.
 //!
 //! The encoded schema is a flatbuffer. It is in the footer of an IPC file, in the first message of
-//! a stream, and in the metadata of a Parquet file. The decoder refuses the whole schema because of
-//! two things that other readers accept: metadata that is not UTF-8, which pyarrow writes for
-//! pickled types, and 128-bit integers, which polars writes.
+//! a stream, and in the metadata of a Parquet file. The decoder refuses the whole schema if it
+//! contains one of two things that other readers accept: metadata that is not UTF-8, which pyarrow
+//! writes for pickled types, or 128-bit integers, which polars writes.
 //!
 //! Both are changed in place, so every offset stays valid. The bytes of a string that is not UTF-8
 //! become [`FILLER`], so the decoded schema shows which entries to drop. The type of a 128-bit
@@ -24,18 +24,18 @@ use std::sync::Arc;
 /// Replaces each byte of a string that is not UTF-8. No real string consists only of this control
 /// character (substitute).
 const FILLER: u8 = 0x1A;
-/// The maximum number of bytes to verify. After each repair, verification starts again at the first
-/// byte.
+/// The maximum number of bytes to verify in total. After each repair, verification starts again at
+/// the first byte.
 const MAX_WORK_BYTES: u64 = 256 << 20;
 const WIDE_BITS: i32 = 128;
 const WIDE_BYTES: i32 = 16;
 
-/// Repairs a message with a schema. Returns whether a byte changed.
+/// Repairs the schema in a message. Returns whether a byte changed.
 pub(in crate::import) fn repair_message(bytes: &mut [u8]) -> bool {
     repair(bytes, |bytes| Ok(message_in(bytes)?.header_as_schema()))
 }
 
-/// Repairs the footer of an IPC file. Returns whether a byte changed.
+/// Repairs the schema in the footer of an IPC file. Returns whether a byte changed.
 pub(super) fn repair_footer(bytes: &mut [u8]) -> bool {
     repair(bytes, |bytes| Ok(footer_in(bytes)?.schema()))
 }

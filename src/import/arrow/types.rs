@@ -137,7 +137,7 @@ fn check_readable(leaf: &Field) -> Result<(), String> {
 /// The elements inside lists.
 struct Leaf {
     element: StoredElement,
-    /// The type that the field of the elements or an enclosing field names.
+    /// The type named by the field of the elements or by an enclosing field.
     marked: Option<DType>,
     /// Whether the elements are INT96 timestamps.
     instants: bool,
@@ -204,7 +204,7 @@ pub(super) fn is_variable_tensor(field: &Field) -> bool {
     field.extension_type_name() == Some(VARIABLE)
 }
 
-/// Returns whether a metadata key of the field is expressed by the column's shape.
+/// Returns whether the column's shape expresses what the field's metadata states under this key.
 pub(super) fn expressed_by_shape(field: &Field, key: &str) -> bool {
     is_tensor(field) && matches!(key, EXTENSION_TYPE_NAME_KEY | EXTENSION_TYPE_METADATA_KEY)
 }
@@ -222,7 +222,7 @@ pub(super) fn dim_names(field: &Field) -> Option<String> {
 /// Returns the extents of a fixed-size list: the shape if the list is a fixed-shape tensor,
 /// otherwise the length.
 pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, String> {
-    let length = u32::try_from(length).map_err(|_| format!("a fixed-size list of length {length}"))?;
+    let length = u32::try_from(length).map_err(|_| format!("a fixed-size list of the negative length {length}"))?;
     if field.extension_type_name() != Some(FIXED) {
         return Ok(vec![length]);
     }

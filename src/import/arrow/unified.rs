@@ -9,11 +9,11 @@
 //! [`UnifiedSchema`] merges the schemas of all inputs. [`aligned`] returns the fields that one
 //! input has in the unified schema. The input's own fields come first, in their original order, so
 //! statistics that the file records by position stay valid. The fields that the input does not have
-//! follow. If fields contradict each other, both functions leave them unchanged, and the plan of
-//! the conversion reports them. [`adapted`] converts arrays to the aligned types.
+//! follow. If fields contradict each other, [`UnifiedSchema`] and [`aligned`] leave them unchanged,
+//! and the plan of the conversion reports them. [`adapted`] converts arrays to the aligned types.
 //!
-//! The alternative was to let each format read with a given schema, but then every format would
-//! have to implement it.
+//! The alternative would be to let each format read its files with a given schema, but then every
+//! format would have to implement the conversion to that schema.
 
 use super::decode::by_index;
 use super::fields::joined as dotted_name;
@@ -38,12 +38,12 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum TypeOrigin {
-    /// The file declares the types. A field of type null takes the type that other inputs declare,
+    /// The file declares the types. A field of type null gets the type that other inputs declare,
     /// and a nullable field may be missing.
     Declared,
     /// The types were inferred from the values of the file, and hold only for these values. If
-    /// other inputs have floats in a field, its integers become `f64`, unless an integer has no
-    /// exact `f64` value. A field may be missing, and the members of empty lists have the type
+    /// other inputs have floats in a field, its integers become `f64`; an integer without an exact
+    /// `f64` value is refused. A field may be missing, and the members of empty lists have the type
     /// null.
     Inferred,
     /// Like [`Inferred`](Self::Inferred), except that a single value is equivalent to a list of one
@@ -97,8 +97,9 @@ fn by_name(fields: &Fields) -> HashMap<&str, &FieldRef> {
     fields.iter().map(|field| (field.name().as_str(), field)).collect()
 }
 
-/// Returns the union of the fields of two structs. If an input may omit a field, the field becomes
-/// nullable. If it may not, a field of `a` stays unchanged, and a field of `b` is left out.
+/// Returns the union of the fields of two structs. A field that only one of them has becomes
+/// nullable if the other input may omit it. Otherwise, a field of `a` stays unchanged, and a field
+/// of `b` is left out.
 fn joined(a: &Fields, b: &Fields, origins: (TypeOrigin, TypeOrigin)) -> Fields {
     let (in_a, in_b) = (by_name(a), by_name(b));
     let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
@@ -263,7 +264,7 @@ fn is_fillable(field: &Field) -> bool {
         }
 }
 
-/// Returns the input fields that become the columns of a tensilo file, before casts. Tensors are
+/// Returns the input fields that, before casts, become the columns of a tensilo file. Tensors are
 /// lists, as in formats that infer types.
 pub(in crate::import) fn fields_of_file(schema: &FileSchema) -> Fields {
     let mut pushed = schema.clone();

@@ -50,8 +50,8 @@ enum Handle {
 }
 
 impl InputFile {
-    /// Opens an input in the store, or a file. If a file is not regular, such as a pipe, copies it
-    /// to an unnamed temporary file.
+    /// Opens an input in the store, or a file. The content of a file that is not regular, such as a
+    /// pipe, is copied to an unnamed temporary file.
     pub(in crate::import) fn open(name: &Path, store: &OptionalStore) -> Result<Self> {
         if let Some(store) = store.of(name) {
             return Self::stored(name, store);
@@ -398,9 +398,9 @@ impl Stamp {
     /// Returns the stamp of a file that will be read. Any later change of the file alters the
     /// stamp.
     ///
-    /// The clock that stamps files has ticks. Two changes in one tick leave the same modification
-    /// time, so this function waits until the tick of the last change is over. Returns `None` if
-    /// the file keeps changing.
+    /// Modification times come from a clock with discrete ticks. Two changes in one tick leave the
+    /// same modification time, so this function waits until the tick of the last change is over.
+    /// Returns `None` if the file keeps changing.
     fn wait_until_stable(file: &File) -> io::Result<Option<Self>> {
         const TRIES: usize = 8;
         for _ in 0..TRIES {

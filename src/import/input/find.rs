@@ -1,12 +1,12 @@
 //! Expands an input to files: the file itself, the files of a folder or prefix, or the matches of a
 //! pattern.
 //!
-//! A folder contains Parquet files, Arrow files or tensilo files; a mix of Parquet and Arrow files
-//! is refused. Names that start with `.` or `_` are skipped, except for folders named `key=value`.
-//! Each folder is searched once. A folder behind a symbolic link is searched last, and only if it
-//! was not reached otherwise, so the search terminates even if links form a cycle. Addresses in a
-//! store follow the same rules as paths. If the Python library `datasets` saved a folder
-//! (`Dataset.save_to_disk`), `state.json` in that folder states the order of its files.
+//! A folder stands for its Parquet files, Arrow files or tensilo files; a mix of Parquet and Arrow
+//! files is refused. Names that start with `.` or `_` are skipped, except for folders named
+//! `key=value`. Each folder is searched once. A folder behind a symbolic link is searched last, and
+//! only if it was not reached otherwise, so the search terminates even if links form a cycle.
+//! Addresses in a store follow the same rules as paths. If the Python library `datasets` saved a
+//! folder (`Dataset.save_to_disk`), `state.json` in that folder states the order of its files.
 
 use super::file::InputStore;
 use super::tables;
@@ -50,7 +50,7 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
         if searched.as_ref().is_some_and(|folder| path.starts_with(folder)) {
             continue;
         }
-        // a link without a target has no metadata; opening it later is an error
+        // a link without a target has no metadata; opening it later fails
         let metadata = fs::metadata(&path).ok();
         if metadata.as_ref().is_some_and(fs::Metadata::is_dir) {
             files.extend(data_files(&path)?);
@@ -70,15 +70,15 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
 
 /// The message about the Arrow files of a cache. They are refused, because some are splits and
 /// others are results of computations.
-const CACHE: &str = "the folder is a cache of the library datasets, with several splits and results; name the intended \
-                     files, such as FOLDER/*-train.arrow";
+const CACHE: &str = "the folder is a cache of the library datasets and contains several splits and computed results; \
+                     name the intended files, such as FOLDER/*-train.arrow";
 
 /// The file that identifies a cache of the library `datasets`.
 const CACHE_MARK: &str = "dataset_info.json";
 
 /// Returns the data files below a folder, in the byte order of their paths, component by component.
 ///
-/// Returns the Parquet files or the Arrow files; a mix of both is refused. If there are neither,
+/// Returns the Parquet files or the Arrow files; a mix of both is refused. If there are none,
 /// returns the tensilo files. Names that start with `.` or `_` are skipped, except for folders
 /// named `key=value`.
 fn data_files(root: &Path) -> Result<Vec<PathBuf>> {
@@ -140,7 +140,7 @@ impl DataFiles {
     }
 }
 
-/// Returns whether a file or folder with this name is searched.
+/// Returns whether a file or folder with this name is not skipped.
 fn is_visible(name: &[u8]) -> bool {
     !matches!(name.first(), Some(b'.' | b'_'))
 }
@@ -297,7 +297,7 @@ fn saved_shards(folder: &Path) -> Result<Option<Vec<PathBuf>>> {
         let is_plain = matches!(Path::new(name).components().collect::<Vec<_>>().as_slice(), [Component::Normal(_)]);
         let outside = || refuse(format!("{SAVED_STATE} lists the shard {name:?}, which is not a file in this folder"));
         let path = if is_plain { folder.join(name) } else { return Err(outside()) };
-        // a missing shard is an error when it is opened
+        // a missing shard causes an error later, when it is opened
         let checked = fs::metadata(&path).map_or(Ok(()), |metadata| check_regular(&metadata));
         checked.map_err(|error| Error::io("opening the input", error).with_path(&path))?;
         Ok(path)
@@ -408,8 +408,8 @@ fn list_prefix(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
     chosen
 }
 
-/// Returns whether no name below the prefix is hidden. Hidden folders named `key=value` are
-/// searched.
+/// Returns whether a file below the prefix is included: neither its name nor the name of an
+/// enclosing folder below the prefix is hidden. Folders named `key=value` are never hidden.
 fn is_searched(path: &Path, prefix: &Path) -> bool {
     let Ok(rest) = path.strip_prefix(prefix) else { return false };
     let mut names = rest.components().map(Component::as_os_str).map(std::ffi::OsStr::as_encoded_bytes);

@@ -1,7 +1,7 @@
 //! The open inputs of a conversion.
 //!
 //! An [`OpenInput`] combines the columns of a file with the columns from its folder names. Before
-//! that, inputs that differ only slightly get the unified columns of all inputs. Every pass is
+//! that, the columns of inputs that differ only slightly are unified. Every pass is
 //! watched: if the file changes before the end of the pass, the pass ends with an error.
 
 use super::file::InputFile;
@@ -96,7 +96,7 @@ fn align(inputs: &mut [OpenInput], fields: &Fields) -> Result<()> {
     if added > MAX_MISSING_COLUMNS {
         return Err(Error::bad_input(format!(
             "{} inputs have {all} columns in total, and most inputs do not have most of these columns; convert fewer \
-             inputs at once, or store keys that vary from row to row as values rather than column names",
+             inputs at once, or store keys that vary from row to row as values rather than as column names",
             inputs.len()
         )));
     }
@@ -108,8 +108,8 @@ fn unify(_: &mut [OpenInput]) -> Result<()> {
     Ok(())
 }
 
-/// Gives inputs the columns of a tensilo file, from which they differ only slightly. Columns from
-/// folder names get the type that they have in that file.
+/// Gives inputs the columns of a tensilo file, if their own columns differ only slightly. Columns
+/// from folder names get the type that they have in that file.
 pub(in crate::import) fn adapt(inputs: &mut [OpenInput], schema: &Schema) -> Result<()> {
     #[cfg(feature = "arrow")]
     align(inputs, &fields_of_file(schema))?;
@@ -125,9 +125,9 @@ pub(in crate::import) fn with_samples(inputs: &[OpenInput]) -> Vec<&OpenInput> {
     inputs.iter().filter(|input| input.has_samples()).collect()
 }
 
-/// Returns the inputs that determine the columns of a new file. These are the inputs with samples.
-/// If no input has samples, they are the inputs with columns. If no input has columns, it is the
-/// first input.
+/// Returns the inputs that determine the columns of a new file: the inputs with samples. If there
+/// are none, returns the inputs with columns. If there are none of these either, returns the first
+/// input.
 pub(in crate::import) fn with_columns(inputs: &[OpenInput]) -> Vec<&OpenInput> {
     let with_samples = with_samples(inputs);
     if !with_samples.is_empty() {
@@ -147,7 +147,7 @@ pub(in crate::import) fn check_output(
     refuse_same(output, path, inputs.iter().map(|input| (input.identity().cloned(), Some(input.name()))))
 }
 
-/// Returns the bytes from which ids of files made from these inputs are derived: the origins of the
+/// Returns the bytes from which the ids of output files are derived: the origins of the
 /// inputs, including the folder names that become columns.
 pub(in crate::import) fn origin(inputs: &[OpenInput]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -289,7 +289,8 @@ impl OpenInput {
     }
 }
 
-/// Returns the cause of an error if the file changed or a read failed, or else the error itself.
+/// Returns the error that caused `error`: a change to the file, or a failed read. If there was
+/// neither, returns `error` itself.
 fn root_cause(file: &InputFile, error: Error) -> Error {
     file.check_unchanged().err().unwrap_or_else(|| file.or_read_error(error))
 }
@@ -316,7 +317,7 @@ impl RowSource for OpenInput {
     }
 
     fn batches(&self, columns: &[ColumnRequest], rows: PassRows) -> Result<Batches<'_, ColumnRows>> {
-        let _held = self.file.hold()?; // stays open until the content has opened it
+        let _held = self.file.hold()?; // keeps the file open until the pass has its own handle
         let own_count = self.content.columns().len();
         let own: Vec<ColumnRequest> = columns.iter().copied().filter(|column| column.position < own_count).collect();
         let first = if let PassRows::From(first) = rows { first } else { 0 };
@@ -331,7 +332,7 @@ impl RowSource for OpenInput {
     }
 
     fn outlines(&self, columns: &[usize], rows: PassRows) -> Result<Batches<'_, Outline>> {
-        let _held = self.file.hold()?; // stays open until the content has opened it
+        let _held = self.file.hold()?; // keeps the file open until the pass has its own handle
         let content = match (self.threads, rows) {
             (2.., PassRows::All) => {
                 let columns = columns.to_vec(); // all are in the content: folder columns have no outlines

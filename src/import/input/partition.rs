@@ -52,7 +52,7 @@ impl Partition {
             let (name, value) = bytes.split_at(equals);
             let value = value.get(1..).unwrap_or_default(); // without the `=`
             let refuse = || {
-                let message = format!("the folder {folder:?} would become a column, but its name is not UTF-8");
+                let message = format!("the folder {folder:?} names a column and a value, but is not UTF-8");
                 Error::bad_input(message).with_path(path)
             };
             let name = percent_decoded(name).ok_or_else(refuse)?;
@@ -89,7 +89,7 @@ impl Partition {
         }
     }
 
-    /// Makes a key text if its column in this schema is text. Other keys keep their type.
+    /// Gives a key the type text if its column in this schema is text. Other keys keep their type.
     pub(super) fn adapt(&mut self, schema: &Schema) {
         let is_text =
             |name: &str| schema.columns.iter().any(|expected| expected.name == name && expected.dtype == DType::Utf8);

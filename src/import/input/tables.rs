@@ -120,7 +120,7 @@ pub(super) fn marks_around(prefix: &Path) -> Vec<PathBuf> {
         let name = folder.file_name().unwrap_or_default().as_encoded_bytes();
         name == b"data" || name.contains(&b'=')
     };
-    // the scheme and the bucket have no siblings
+    // a mark cannot lie outside the bucket
     let is_in_bucket = |folder: &&Path| folder.components().nth(1).is_some();
     let around = prefix.ancestors().take_while(is_inside).filter_map(Path::parent).filter(is_in_bucket);
     let marks = || TABLES.iter().filter(|table| table.reason != CHUNKS).map(|table| table.mark);

@@ -24,8 +24,9 @@ use ::parquet::schema::types::ColumnDescriptor;
 const FIRST_ROWS: usize = 64;
 /// The maximum number of rows in a batch.
 const MAX_ROWS: u64 = 8192;
-/// The maximum size, in bytes, of the shared texts in a batch. The same maximum applies to its
-/// other texts. The sum of both stays below the maximum of Arrow's 32-bit text offsets.
+/// The maximum total size, in bytes, of the texts in a batch that rows can share, such as texts of
+/// a dictionary. The same maximum applies to the other texts. Together, they stay below the maximum
+/// of Arrow's 32-bit text offsets.
 const MAX_TEXT_BYTES: u64 = 1 << 30;
 /// The size of a batch above which later batches get fewer rows. Smaller batches are cut into
 /// slices.
@@ -191,7 +192,7 @@ mod tests {
         outcome
     }
 
-    /// Returns 4 KiB for half of the rows, 8 KiB for a quarter, and so on, at most 64 MiB. The mean
+    /// Returns 4 KiB for half of the rows, 8 KiB for a quarter, and so on, up to 64 MiB. The mean
     /// is 30 KiB.
     fn heavy_tailed(row: usize) -> usize {
         let mixed = (row as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);

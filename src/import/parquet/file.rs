@@ -37,7 +37,7 @@ const MAX_PREFETCH_BYTES: u64 = 128 << 20;
 pub(in crate::import) fn open(file: &Arc<InputFile>) -> Result<(ArrowSource<ParquetFile>, Vec<u8>)> {
     let mut reader = file.reader()?;
     let footer = read_footer(&mut reader).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => Error::bad_input("the Parquet file is cut off: it ends before its footer"),
+        io::ErrorKind::UnexpectedEof => Error::bad_input("the Parquet file is truncated: it ends before its footer"),
         _ => file.io("reading the footer", error),
     })?;
     let thrift = check_end(&footer)?;
@@ -64,7 +64,7 @@ fn check_end(footer: &[u8]) -> Result<&[u8]> {
         Some((rest, b"PAR1")) => Ok(rest.get(8..rest.len().saturating_sub(4)).unwrap_or(&[])),
         Some((_, b"PARE")) => Err(encrypted_footer()),
         _ => Err(Error::bad_input(
-            "the Parquet file is cut off: it starts with PAR1 but does not end with it; copy it again",
+            "the Parquet file is truncated: it starts with PAR1 but does not end with it; copy it again",
         )),
     }
 }
@@ -141,7 +141,8 @@ fn read_footer(file: &mut InputReader) -> io::Result<Vec<u8>> {
     Ok(out)
 }
 
-/// A Parquet file. A column that is read raw has one type in batches and another in the schema.
+/// A Parquet file. A column that is read raw, such as INT96, has one type in batches and another in
+/// the schema.
 pub(in crate::import) struct ParquetFile {
     input: Arc<InputFile>,
     metadata: ArrowReaderMetadata,

@@ -6,9 +6,9 @@
 //!
 //! The decoder also refuses a whole file because of two things that other readers accept: an empty
 //! list without an element type, which fastparquet writes, and metadata that is not UTF-8. In
-//! addition, it copies all metadata several times, and metadata in the embedded Arrow schema once
-//! more. So [`readable`] makes a copy of the footer. In the copy, such lists have a type, and only
-//! the metadata that a tensilo file can store is left.
+//! addition, it makes several copies of all metadata, and one more of the metadata in the embedded
+//! Arrow schema. So [`readable`] makes a copy of the footer. In the copy, such lists have a type,
+//! and only the metadata that a tensilo file can store is left.
 
 use super::thrift::{BINARY, I32, I64, LIST, STOP, STRUCT, Thrift};
 use crate::import::arrow::schema_bytes::{message_in, repair_message};
@@ -86,7 +86,7 @@ fn encrypted_in_groups(thrift: &mut Thrift, found: &mut BTreeSet<usize>) -> Opti
     Some(())
 }
 
-/// Returns whether the next struct, a column of a row group, declares its encryption.
+/// Returns whether the next struct, a column of a row group, states how it is encrypted.
 fn is_encrypted(thrift: &mut Thrift) -> Option<bool> {
     let (mut id, mut encrypted) = (0, false);
     loop {
@@ -190,7 +190,7 @@ const FILE: Struct = Struct(&[
     (2, Content::List(STRUCT)), // schema
     (4, Content::Structs(&ROW_GROUP)),
     (ENTRIES, Content::List(STRUCT)),
-    (7, Content::List(STRUCT)), // orders of columns
+    (7, Content::List(STRUCT)), // column orders
 ]);
 const ENTRIES: i16 = 5;
 const ROW_GROUP: Struct = Struct(&[(1, Content::Structs(&COLUMN)), (4, Content::List(STRUCT))]);
@@ -199,7 +199,7 @@ const COLUMN_METADATA: Struct = Struct(&[
     (2, Content::List(I32)),     // encodings
     (3, Content::List(BINARY)),  // path
     (8, Content::List(STRUCT)),  // metadata
-    (13, Content::List(STRUCT)), // statistics of encodings
+    (13, Content::List(STRUCT)), // encoding statistics
 ]);
 
 /// A footer in a form that the decoder can read.
@@ -209,7 +209,7 @@ pub(super) struct ReadableFooter {
     pub dropped: Vec<String>,
 }
 
-/// Returns a copy of a footer that the decoder can read. The footer must have been
+/// Returns a copy of a footer, in a form that the decoder can read. The footer must have been
 /// [checked](check).
 pub(super) fn readable(footer: &[u8]) -> ReadableFooter {
     let mut walk = Walk { footer, thrift: Thrift::new(footer), untyped: Vec::new(), entries: None };
@@ -316,7 +316,8 @@ impl Entry<'_> {
         [Some(self.key), self.value].into_iter().flatten().all(|text| std::str::from_utf8(text).is_ok())
     }
 
-    /// Returns the size of the entry in the file in bytes, or 0 if the entry is dropped.
+    /// Returns the size of the entry in bytes. Returns 0 for an entry that is dropped, and for the
+    /// embedded schema.
     fn preserved_bytes(&self) -> usize {
         let bytes = self.key.len().saturating_add(self.value.map_or(0, <[u8]>::len));
         if self.is_schema() || !self.is_text() { 0 } else { bytes }
@@ -373,10 +374,10 @@ fn put_varint(mut value: usize, out: &mut Vec<u8>) {
     out.push(value as u8); // exact: below 0x80
 }
 
-/// Returns the value of an embedded Arrow schema that the decoder gets. `Some(None)` means that the
-/// value stays unchanged. `None` means that its types are unknown, so the columns have their
-/// Parquet types. If the schema is long, entries whose keys are in `own` are dropped from it,
-/// because the footer also has them.
+/// Returns a new value for an embedded Arrow schema, in a form that the decoder can read.
+/// `Some(None)` means that the value stays unchanged. `None` means that the schema is dropped, so
+/// the columns have their Parquet types. If the schema is long, entries whose keys are in `own` are
+/// dropped from it, because the footer also has them.
 fn readable_schema(value: Option<&[u8]>, own: &HashSet<&[u8]>, dropped: &mut Vec<String>) -> Option<Option<String>> {
     let Some(mut bytes) = value.and_then(|value| STANDARD.decode(value).ok()) else { return Some(None) };
     let start = if bytes.starts_with(&CONTINUATION) && bytes.len() > 8 { 8 } else { 0 };

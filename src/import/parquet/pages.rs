@@ -44,8 +44,8 @@ const DATA_V2: [u8; 8] = [I32, I32, I32, I32, I32, I32, BOOL, STRUCT];
 /// Bounds for the size of texts in a column.
 #[derive(Default)]
 pub(super) struct TextBytes {
-    /// The maximum size in bytes of a text that many rows can share at a cost of a few bytes each:
-    /// a text in a dictionary, or a text whose beginning other texts repeat.
+    /// The maximum size in bytes of a text that many rows can refer to with a few bytes each: an
+    /// entry of a dictionary, or a text that is a prefix of other texts.
     pub repeated: u64,
     /// The total size in bytes of the pages whose texts are stored individually.
     pub plain: u64,
@@ -87,7 +87,7 @@ pub(super) fn check(
     while at < end {
         let page = read_header(&mut reader, at).map_err(failed)?;
         let page = page.ok_or_else(|| malformed(column, "a page header cannot be parsed"))?;
-        at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
+        at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is truncated"))?;
         if page.raw_bytes > UNCHECKED_PAGE_BYTES.max(page.stored_bytes.saturating_mul(MAX_RATIO)) {
             return Err(malformed(column, "a page cannot decompress to its declared size"));
         }
@@ -125,7 +125,7 @@ pub(super) fn length(file: &InputReader, column: &ColumnChunkMetaData) -> Result
     while left > 0 {
         let page = read_header(&mut reader, at).map_err(failed)?;
         let page = page.ok_or_else(|| malformed(column, "a page header cannot be parsed"))?;
-        at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is cut off"))?;
+        at = page.end(at).filter(|&end| end <= file_bytes).ok_or_else(|| malformed(column, "a page is truncated"))?;
         left = left.saturating_sub(page.values);
     }
     Ok(at.saturating_sub(start))
@@ -252,7 +252,7 @@ fn check_packed_lengths(file: &InputReader, column: &ColumnChunkMetaData, rows: 
             None => false,
         };
         if !right {
-            return Err(malformed(column, "the number of text lengths in a page differs from its number of values"));
+            return Err(malformed(column, "a page has too many text lengths, or they cannot be parsed"));
         }
     }
     Ok(())

@@ -65,7 +65,7 @@ fn with_changes(metadata: &ArrowReaderMetadata, change: impl FnOnce(&mut FooterF
     decodable(ParquetMetaData::new(file, metadata.metadata().row_groups().to_vec()))
 }
 
-/// Returns the metadata in the form that the decoder takes.
+/// Returns the metadata in the form that the decoder accepts.
 pub(super) fn decodable(metadata: ParquetMetaData) -> Result<ArrowReaderMetadata> {
     ArrowReaderMetadata::try_new(Arc::new(metadata), ArrowReaderOptions::new())
 }
@@ -243,7 +243,7 @@ fn is_read_raw(column: &ColumnDescriptor) -> bool {
     column.self_type().is_primitive() && raw_leaf(column.self_type()).is_some()
 }
 
-/// Returns the type as which a column is read, if it is not read as its own type.
+/// Returns the type that a column is read as, unless it is read as its own type.
 fn raw_leaf(leaf: &Type) -> Option<Result<Type>> {
     let info = leaf.get_basic_info();
     let is_null = matches!(info.logical_type_ref(), Some(LogicalType::Unknown));
@@ -305,7 +305,7 @@ impl Zones {
     }
 }
 
-/// The zone that the decoder gives to timestamps of unknown zone.
+/// The zone that the decoder assigns to timestamps of unknown zone.
 const UTC: &str = "UTC";
 
 fn is_in_utc(leaf: &Type) -> bool {

@@ -244,8 +244,8 @@ impl Column {
         }
     }
 
-    /// Casts the values in the same way as the values of a file's column with this metadata. Does
-    /// nothing unless the values had the same type before the cast, or both are decimals.
+    /// Applies the cast of a file's column that has this metadata. Does nothing unless that column
+    /// had the same type before its cast, or both types are decimals.
     pub(in crate::import) fn cast_like(&mut self, metadata: &Metadata, target: DType) {
         let Some(text) = metadata.get(CAST_TYPE) else { return };
         if self.kind.instants && is_same_zone(ArrowType::of(&self.metadata), ArrowType::from_text(text)) {

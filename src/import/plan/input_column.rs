@@ -1,8 +1,8 @@
 //! A column of an input, as the schema of the input describes it.
 //!
-//! A schema does not always state everything: [`Level::Open`] is an extent that only samples state,
-//! and `instants` are timestamps without a unit. The plan decides how such columns are stored, and
-//! passes its decisions to the source in a [`ColumnRequest`].
+//! A schema does not always state everything: the extent of a [`Level::Open`] is known only from
+//! the samples, and `instants` are timestamps without a unit. The plan decides how such columns are
+//! stored, and passes its decisions to the source in a [`ColumnRequest`].
 
 use crate::format::{CastFacts, ListLevel, path};
 #[cfg(feature = "arrow")]
@@ -14,8 +14,8 @@ use crate::{CastSpec, DType, Extent, Metadata, Shape};
 use std::fmt;
 use std::iter;
 
-/// An extent that an item does not state, because the item is null or has no rows in that
-/// dimension.
+/// An extent that an item does not determine, because the item is null or one of its outer
+/// dimensions is empty.
 pub(in crate::import) const UNKNOWN: u32 = u32::MAX;
 
 /// A column of an input.
@@ -111,10 +111,10 @@ pub(in crate::import) struct ColumnKind {
 /// One level of lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::import) enum Level {
-    /// A dimension whose extent only samples state.
+    /// A dimension whose extent is known only from the samples.
     Open,
     /// Dimensions that the type states: one for a fixed-size list, several for a tensor, none for
-    /// the pairs of complex numbers.
+    /// the two parts of a complex number.
     Fixed(Vec<u32>),
 }
 
@@ -243,7 +243,7 @@ impl ColumnKind {
     }
 }
 
-/// Returns the number of levels whose extents only samples state.
+/// Returns the number of levels whose extents are known only from the samples.
 pub(in crate::import) fn open_count(levels: &[Level]) -> usize {
     levels.iter().filter(|level| matches!(level, Level::Open)).count()
 }

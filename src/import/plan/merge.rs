@@ -58,7 +58,7 @@ impl Plan {
         Ok(())
     }
 
-    /// Writes the nulls of all structs that may be null.
+    /// Decides to write the nulls of all structs that may be null.
     #[cfg(feature = "arrow")]
     pub(in crate::import) fn write_all_structs(&mut self) -> Result<()> {
         for nulls in self.columns.iter_mut().filter_map(|column| column.struct_nulls.as_mut()) {
@@ -293,7 +293,7 @@ fn common(columns: &[Column]) -> Vec<bool> {
     columns.iter().map(|column| !column.follows_fields() || is_common(column)).collect()
 }
 
-/// Returns the error for a struct whose nulls cannot use its name.
+/// Returns the error about a struct whose name cannot be the name of the column for its nulls.
 fn struct_name_error(column: &Column) -> Error {
     let message = "cannot be stored: the nulls of a struct are stored in a column with its name, and this \
                    name is taken or invalid; rename the struct";

@@ -284,7 +284,10 @@ impl<'a> Renames<'a> {
 
 #[cold]
 fn overlapping_renames(name: &str, next: &str) -> Error {
-    Error::bad_argument(format!("{next:?} equals {name:?} or lies inside it; rename only one of them"))
+    if name == next {
+        return Error::bad_argument(format!("{name:?} is renamed twice"));
+    }
+    Error::bad_argument(format!("{next:?} lies inside {name:?}; rename only one of them"))
 }
 
 /// Returns the last name of `to`, without the names of the enclosing structs.

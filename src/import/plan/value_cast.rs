@@ -1,8 +1,8 @@
 //! Casts that an import makes before it pushes values.
 //!
-//! The writer itself rounds floats and integers to floats. It cannot cast decimals, because they
-//! are not an element type. It cannot cast to integers either, because such a cast must be exact.
-//! This module makes these casts, value by value.
+//! The writer itself rounds integers and wider floats to a float type. It cannot cast decimals,
+//! because they are not an element type. It cannot cast to integers either, because such a cast
+//! must be exact. This module makes these casts, value by value.
 
 use crate::element::cast::Caster;
 use crate::element::decimal::Decimal;

@@ -1,4 +1,4 @@
-//! Appends to tensilo files, and conversions whose columns are given.
+//! Appends to tensilo files, and conversions with given columns.
 //!
 //! The columns of a file or table are fixed, so each input is matched against them individually
 //! ([`AppendPlan`]), and no first pass is needed. Values that contradict the columns are refused
@@ -31,16 +31,17 @@ use std::path::{Path, PathBuf};
 /// columns of the file, in any order: the same names, types and shapes. If a column was rounded
 /// when the file was written, the values of the inputs are rounded in the same way, from the same
 /// type. An input may declare a column nullable even if the file's column is not, as long as the
-/// column has no null. A nullable column may be missing, or have the type null. Formats that do not
-/// declare types get the types of the file; see [the module](crate::import#inputs). The only
-/// metadata of a column that is compared is its Arrow type. The error lists all differences.
+/// input has no null in it. A nullable column may be missing, or have the type null. Columns of
+/// formats that do not declare types take the types of the file; see
+/// [the module](crate::import#inputs). The Arrow type is the only metadata of a column that is
+/// compared. If columns differ, the error lists all differences.
 ///
 /// All samples become visible at once, after the last one has been written, and the file is then
 /// finished. After an error, the file is unchanged, byte for byte. This includes the error
-/// [`Cancelled`](crate::ErrorKind::Cancelled), which occurs if `progress` breaks. An input that is
-/// the file itself is refused. If the process is killed, the bytes written so far follow the last
-/// commit. Readers ignore these bytes, and the error of the next [`append()`] says what to do.
-/// [`Writer::append`](crate::Writer::append) describes this and other refusals.
+/// [`Cancelled`](crate::ErrorKind::Cancelled), which is returned if `progress` returns `Break`. An
+/// input that is the file itself is refused. If the process is killed, the bytes written so far
+/// follow the last commit. Readers ignore these bytes. The next [`append()`] fails, and its error
+/// says what to do. [`Writer::append`](crate::Writer::append) lists the files that it refuses.
 pub fn append(
     inputs: &[PathBuf],
     file: &Path,
@@ -113,8 +114,8 @@ pub fn plan_appended_shards(
 ///
 /// `rows` are counted from the first row of the first input. Only inputs that have some of these
 /// rows are opened. The file has the columns of `schema`, and errors name `table` as the path of
-/// the table. The result is the planned file if `schema` and `rows` are from a [`ShardPlan`] and
-/// the options of the writer have the planned file id
+/// the table. The result is identical to the planned file if `schema` and `rows` are from a
+/// [`ShardPlan`] and the options of the writer have the planned file id
 /// ([`WriterOptions::file_id`](crate::WriterOptions::file_id)). Columns that the schema does not
 /// have are refused, unless [`AppendOptions::skip_extra_columns`] is set.
 ///
@@ -142,7 +143,9 @@ pub fn convert_rows<K: Sink>(
     let paths: Vec<PathBuf> = ranges.iter().map(|(input, ..)| input.path.clone()).collect();
     let mut opened = input::open_all(&paths, &options.input, 1)?;
     if opened.len() != ranges.len() {
-        return Err(Error::bad_argument("a planned input is now a folder or a pattern; plan again"));
+        return Err(Error::bad_argument(
+            "the number of inputs has changed: a planned path now names a folder or matches several files; plan again",
+        ));
     }
     for (input, (planned, ..)) in opened.iter().zip(&ranges) {
         if input.digest() != planned.digest {
@@ -163,7 +166,7 @@ pub fn convert_rows<K: Sink>(
     check_unchanged(&planned.sources)?;
     if Some(writer.sample_count()) != total {
         let message = format!(
-            "the inputs have {} of the planned samples {}..{}; plan again",
+            "the inputs yielded {} samples, but samples {}..{} were planned; plan again",
             writer.sample_count(),
             rows.start,
             rows.end
@@ -230,8 +233,8 @@ impl<'a> PlannedAppend<'a> {
     }
 }
 
-/// Replaces the advice of an error with advice that applies to an append. In an append, columns and
-/// shapes are given.
+/// Replaces the advice of an error with advice that applies to an append. In an append, the
+/// columns and shapes are already fixed.
 fn with_append_advice(error: Error) -> Error {
     error.advice().to_vec().iter().fold(error, |error, advice| match advice {
         Advice::SkipColumns => error.without_advice(advice),
@@ -242,8 +245,8 @@ fn with_append_advice(error: Error) -> Error {
     })
 }
 
-/// The columns of the file in one source, in the order of the file, followed by the nulls of
-/// structs for which the file has no column.
+/// For one source: the columns of the file, in the order of the file, followed by the nulls of
+/// structs that the file does not store.
 struct AppendPlan {
     columns: Vec<Column>,
     positions: Vec<usize>,
@@ -286,8 +289,8 @@ impl AppendPlan {
         if differences.list.is_empty() { Ok(plan) } else { Err(differences) }
     }
 
-    /// Adds the nulls of nullable structs if the file has the fields of the struct, but no column
-    /// for its nulls. A null struct is refused when it is read.
+    /// Adds the nulls of nullable structs that the file does not store, although it has fields of
+    /// these structs. They are read only to refuse null structs.
     fn add_structs(&mut self, schema: &Schema, structs: &[(usize, &InputColumn)]) {
         let paths = field_paths(schema.columns.iter());
         let in_file: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::enclosing(path.text)).collect();
@@ -333,7 +336,7 @@ fn column(
         return Err("occurs twice".into());
     }
     if let Err(found) = &input.kind {
-        return Err(format!("is {found}, which cannot be stored").as_str().into());
+        return Err(format!("cannot be stored: {found}").as_str().into());
     }
     let mut column = Column::of(input).ok_or_else(|| ColumnDifference::from("cannot be stored"))?;
     column.cast_like(&file_column.metadata, file_column.dtype);
@@ -370,8 +373,8 @@ fn column(
     Err(ColumnDifference { text, advice })
 }
 
-/// Gives timestamps without a stated unit the unit in the file, if both columns are timestamps with
-/// the same time zone.
+/// Assigns the unit of the file to timestamps without a stated unit, if both columns are timestamps
+/// with the same time zone.
 fn in_unit_of(file_column: &ColumnSchema, mut column: Column) -> Column {
     let zone = |metadata: &Metadata| match ArrowType::of(metadata)? {
         ArrowType::Timestamp(_, zone) => Some(zone),

@@ -77,7 +77,7 @@ pub(in crate::import) fn plan_shards(
 /// Refuses columns that are already rounded, for a conversion to several files.
 fn refuse_rounded(plan: &Plan) -> Result<()> {
     let Some(column) = plan.columns.iter().find(|column| column.rounded.is_some()) else { return Ok(()) };
-    let message = "the input is already rounded, so its rounding errors cannot be split between \
+    let message = "the values are already rounded, and their recorded rounding errors cannot be split between \
                    files; convert to one file";
     Err(Error::bad_input(message).with_column(&column.schema().name))
 }
@@ -129,7 +129,7 @@ fn write<K: Sink>(
     let rounded: Vec<_> = plan.columns.iter().map(|column| column.rounded.map(|(_, facts)| facts)).collect();
     let writer = Writer::from_rounded(sink, schema, &options.input.writer, &rounded);
     let mut writer = writer.map_err(|error| match (error.column(), sources.first()) {
-        // the format does not allow a column
+        // the error is about a column that the format does not allow
         (Some(_), Some(source)) => with_source_path(error, *source),
         _ => error,
     })?;

@@ -21,7 +21,7 @@ const MIN_SAMPLES: u64 = 65_536;
 /// A failed conversion.
 pub(super) struct Diagnosis<'a> {
     pub planned_sources: Vec<PlannedSource<'a>>,
-    /// The index of the first sample of all sources.
+    /// The index, in the output, of the first converted sample.
     pub first_sample: u64,
     pub null_elements: NullElements,
 }

@@ -37,8 +37,8 @@ pub fn convert(
 /// object.
 ///
 /// `begin` is called before the inputs are opened. If an input has nulls that contradict its
-/// statistics, `begin` is called once more: the conversion starts over with another sink, and the
-/// first sink is dropped unfinished. An error of `begin` is returned unchanged.
+/// statistics, `begin` is called a second time: the conversion starts over with another sink, and
+/// the first sink is dropped unfinished. An error of `begin` is returned unchanged.
 /// [`ConvertOptions::overwrite`] has no effect.
 pub fn convert_with<K: Sink, E: From<Error>>(
     inputs: &[PathBuf],
@@ -76,7 +76,7 @@ pub fn convert_into<K: Sink>(
 ///
 /// Each file has at most `shard_bytes` raw bytes, or only one sample. Raw bytes are the bytes of
 /// the values after casts and before encoding. The boundaries depend on nothing else, so the same
-/// inputs give the same files for any number of threads. All files have the same columns. If the
+/// inputs produce the same files for any number of threads. All files have the same columns. If the
 /// inputs have no samples, no file is written.
 ///
 /// An input that is already rounded is refused, because its cast facts describe all values
@@ -98,7 +98,7 @@ pub fn convert_shards<F: ShardFiles>(
 /// Plans the conversion of [`convert_shards`], so that other processes or machines can write its
 /// files, each with [`convert_rows`](crate::import::convert_rows). Writes nothing.
 ///
-/// The same inputs and options give the same plan. The planned files equal the files that
+/// The same inputs and options produce the same plan. The planned files equal the files that
 /// [`convert_shards`] writes, byte for byte.
 ///
 /// Cost: the first pass over columns whose type does not describe them completely, and a second

@@ -31,7 +31,7 @@ struct Finder {
     /// `None` if the type guarantees that all samples are tensors, or if they must be tensors.
     unfold: Option<UnfoldFinder>,
     unit: Option<UnitFinder>,
-    /// Whether a null struct was found, if the column has the nulls of a struct.
+    /// Whether a null struct was found, if the column holds the nulls of a struct.
     null_structs: Option<bool>,
 }
 
@@ -193,7 +193,7 @@ enum ExtentCounts {
 struct Occurrence {
     extent: u32,
     sample_count: u64,
-    /// The first of these samples, with the extents of all open dimensions.
+    /// The first few of these samples, with the extents of all open dimensions.
     first: Vec<(u64, Vec<u32>)>,
 }
 
@@ -292,7 +292,7 @@ impl ExtentCounts {
         (odd.saturating_mul(ONE_IN) <= self.sample_count()).then_some((most_common.extent, others))
     }
 
-    /// Returns the number of samples that state this dimension, or 0 if too many samples differ.
+    /// Returns the number of samples that determine this extent, or 0 if too many samples differ.
     fn sample_count(&self) -> u64 {
         match self {
             Self::Few(occurrences) => occurrences.iter().map(|occurrence| occurrence.sample_count).sum(),

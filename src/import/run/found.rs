@@ -88,11 +88,11 @@ const MAX_LISTED: usize = 3;
 pub struct InferredShape {
     /// The shape of all samples, or of nearly all samples.
     pub shape: Shape,
-    /// The number of samples that state a shape. A null, for example, does not state a shape.
+    /// The number of samples with a known shape. A null, for example, does not have one.
     pub sample_count: u64,
     /// The number of samples with a different shape. Unless it is 0, the column's shape varies.
     pub odd_count: u64,
-    /// The first of these samples.
+    /// The first few of these samples.
     pub odd: Vec<OddSample>,
 }
 
@@ -102,7 +102,8 @@ pub struct InferredShape {
 pub struct OddSample {
     /// The index of the sample in the file.
     pub sample: u64,
-    /// The shape of the sample. An extent that the sample does not state is varying.
+    /// The shape of the sample. An unknown extent, such as an extent inside an empty list, is
+    /// varying.
     pub shape: Shape,
 }
 

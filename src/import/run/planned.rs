@@ -12,8 +12,7 @@ use std::ops::Range;
 #[derive(Clone, Copy)]
 pub(super) struct PlannedSource<'a> {
     pub source: &'a dyn RowSource,
-    /// The columns of the file. They are followed by the nulls of the structs that have no column
-    /// in the file.
+    /// The columns of the file, followed by the nulls of structs that the file does not store.
     pub columns: &'a [Column],
     /// The position of each column in the source.
     pub positions: &'a [usize],

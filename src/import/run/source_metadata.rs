@@ -34,8 +34,8 @@ pub(super) fn preserve_fields(schema: &mut Schema) {
         let columns = saved_schema::columns(field);
         !columns.is_empty() && columns.iter().all(|name| names.contains(name.as_str()))
     });
-    // an export of some columns takes the order of struct fields from the saved schema, and an
-    // export marks the casts of fields that the saved schema lacks
+    // with structs or casts, the schema is needed: an export of some columns finds the order of
+    // struct fields in it, and an export marks the cast of a field that is not in it
     let is_implied = schema.columns.iter().all(|column| column.cast.is_none() && column.path().is_none());
     if is_implied && fields == plain_fields(schema) {
         schema.metadata.remove(saved_schema::KEY);

@@ -97,8 +97,8 @@ intrinsics! {
         [_mm256_permute4x64_epi64(lower, 0b11_01_10_00), _mm256_permute4x64_epi64(upper, 0b11_01_10_00)]
     }
 
-    /// Returns the lower and upper bytes of elements of two bytes, in the order in which unpack
-    /// instructions take them.
+    /// Returns the lower and upper bytes of elements of two bytes, in the order that unpack
+    /// instructions expect.
     fn split(_: Avx2, first: __m256i, second: __m256i) -> [__m256i; 2] {
         let low = _mm256_set1_epi16(255);
         let lower = _mm256_packus_epi16(_mm256_and_si256(first, low), _mm256_and_si256(second, low));

@@ -86,7 +86,7 @@ fn add_quad(quad: &[f32; CLASSES * QUAD], sums: &mut ClassSums) {
     }
 }
 
-/// Written by hand, because code from the compiler spends more time on shuffles than on additions.
+/// Written by hand, because compiler-generated code spends more time on shuffles than on additions.
 /// This code takes a sixth of the time.
 #[cfg(target_arch = "x86_64")]
 mod avx512 {

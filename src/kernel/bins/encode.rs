@@ -86,7 +86,7 @@ impl BinEncoding {
         bins: &[u8],
         coder: &mut Coder<'_>,
     ) -> Option<()> {
-        // no branch per bin, so that the compiler vectorizes it
+        // no branch per bin, so that the compiler vectorizes the loop
         let max = bins.iter().fold(0, |max, &bin| bin.max(max));
         if bins.len() != windows.len() || usize::from(max) >= model.bin_count() {
             return None;
@@ -232,7 +232,7 @@ pub struct Coder<'a> {
     upper: [u8; GROUP],
     /// The stream, at the end of this memory.
     stream: &'a mut [u8],
-    /// The offset at which the stream begins so far.
+    /// The offset at which the stream currently begins.
     write_offset: usize,
     /// Whether an element could not be coded. If so, the block is dropped.
     is_refused: bool,
@@ -368,7 +368,7 @@ struct VectorCoder<'a, L: Lanes> {
     lower: L::Bytes,
     upper: L::Bytes,
     stream: &'a mut [u8],
-    /// The offset at which the stream begins so far.
+    /// The offset at which the stream currently begins.
     write_offset: usize,
     /// A bit for each state, set if one of its elements could not be coded.
     refused: u64,
@@ -445,8 +445,7 @@ impl<L: Lanes> VectorCoder<'_, L> {
     /// Writes the bytes whose bit is set.
     #[inline(always)]
     fn put(&mut self, bits: u64, bytes: L::Bytes) {
-        // writes 64 bytes that end with the compressed bytes; the bytes before them land before the
-        // stream
+        // writes 64 bytes that end with the compressed bytes; the others land before the stream
         let mut compressed = [0; GROUP + WINDOW];
         let count = bits.count_ones() as usize; // exact: at most 64
         let (_, window) = compressed.split_at_mut(GROUP);

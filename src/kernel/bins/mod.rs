@@ -257,7 +257,7 @@ pub struct CodedBlock<'b> {
     pub out: &'b mut [[u8; 2]],
 }
 
-/// Groups of a block, except its last one.
+/// Groups of a block. The last group of the block is never among them.
 pub struct Groups<'g, 's> {
     /// The class of each group.
     classes: &'g [u8],
@@ -269,7 +269,7 @@ pub struct Groups<'g, 's> {
 /// A partly decoded block.
 struct BlockDecoder<'b> {
     coder: Coder<'b>,
-    /// The class of each of `groups` and of the group after them.
+    /// The class of each of `groups` and of the following group.
     classes: &'b [u8],
     /// The next groups whose windows are all requested. The last group of the block is not among
     /// them.

@@ -163,7 +163,8 @@ fn transpose_bits(rows: __m512i) -> __m512i {
     _mm512_gf2p8affine_epi64_epi8::<0>(identity, rows)
 }
 
-/// Transposes a square of 2, 4 or 8 vectors. Each vector is divided into as many equal units.
+/// Transposes a square: 2, 4 or 8 vectors, each divided into as many equal units as there are
+/// vectors.
 #[inline]
 #[target_feature(enable = "avx512f")]
 fn transpose_units(vectors: &mut [__m512i]) {

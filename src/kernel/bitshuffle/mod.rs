@@ -13,8 +13,8 @@
 //! AVX2 and NEON work in lanes of 16 bytes. They divide the `8 * W` bytes of a group into `C`
 //! columns of `N` bytes, where `N` is 16, or 8 if `W` is 1. First, they transpose the bytes of as
 //! many groups as a vector has bytes: vector `W * t + j` receives byte `j` of element `t` of each
-//! group. Second, they transpose the bits of the eight vectors with the same `j`, which gives eight
-//! planes. The inverse takes the same two steps in reverse order.
+//! group. Second, they transpose the bits of the eight vectors with the same `j`, which yields
+//! eight planes. The inverse performs the two steps in reverse order.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations, intrinsics};
 use super::{Width, Word, for_width, whole_elements};

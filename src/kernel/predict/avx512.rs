@@ -1,9 +1,9 @@
 //! AVX-512 with VBMI and VBMI2: vectors of one lane, with masked shuffles.
 //!
-//! A step of a prefix sum is one shuffle: for each pair of units, it copies the last element of the
-//! first unit to all elements of the second, and a mask clears the first. Many samples end within
-//! their last tile, and a tile of AVX-512 takes longer than a tile of AVX2. AVX2 therefore handles
-//! a tile if at most half of its rows are needed.
+//! A step of a prefix sum is one shuffle: for each pair of adjacent units of 2^k bytes, it copies
+//! the last element of the first unit to all elements of the second, and a mask clears the first.
+//! Many samples end within their last tile, and a tile of AVX-512 takes longer than a tile of AVX2.
+//! AVX2 therefore handles a tile if at most half of its rows are needed.
 
 use super::vectors::{COLUMNS, Vectors};
 use super::{FilterBank, Kernel, Prediction, filters, rows};

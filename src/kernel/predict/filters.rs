@@ -1,11 +1,11 @@
 //! Linear prediction by filters (chapter 5.15 of the specification).
 //!
 //! In this module, a *row* consists of the numbers between two restarts of the prediction. A number
-//! depends on up to 16 numbers before it in its row, and on no other row. A group of rows is
+//! depends on up to 16 numbers before it in its row, and on no other row. The rows of a group are
 //! therefore undone side by side, as in *separable*: a tile has as many rows as a vector has
 //! elements, and is transposed so that a vector has one number of each row.
 //!
-//! Each number takes up to 16 products. One instruction multiplies two numbers of 2 bytes by two
+//! Each number requires up to 16 products. One instruction multiplies two numbers of 2 bytes by two
 //! coefficients, and adds both products in 32 bits. Numbers are therefore kept in *pairs* of
 //! consecutive numbers of a row. As a pair gets older, it is multiplied by later coefficients. The
 //! pairs form a ring, so numbers do not have to be shifted. Only the newest pair must wait for the
@@ -30,7 +30,7 @@ pub struct FilterBank {
     pub coefficients: [[i16; MAX_TAPS]; MAX_FILTERS],
     /// The number of coefficients per filter, at most [`MAX_TAPS`].
     pub taps: usize,
-    /// The number of segments after which the prediction restarts. 0 counts as 1.
+    /// The number of segments after which the prediction restarts. 0 is treated as 1.
     pub restart: u16,
     /// The number that stands for 0.
     pub zero: u16,

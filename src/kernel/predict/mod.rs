@@ -27,8 +27,8 @@
 //! ```
 //!
 //! [`eighths`](Word::eighths) returns a weighted and rounded value. The first row of a sample has
-//! no row above it: `x[i] = x[i-1] + r[i]`. The second row has no step above it; this step counts
-//! as 0.
+//! no row above it: `x[i] = x[i-1] + r[i]`. The second row has no step above it, so the step above
+//! is taken as 0.
 //!
 //! The pass down the columns is easy: a vector holds neighbors in one row, which do not depend on
 //! each other. The pass along the rows has two cases:
@@ -65,9 +65,9 @@ use super::{Width, Word, for_width, whole_elements};
 pub struct Prediction {
     /// The prediction of elements that have a row above.
     pub predictor: Predictor,
-    /// The number of elements per sample. 0 counts as 1.
+    /// The number of elements per sample. 0 is treated as 1.
     pub restart: u32,
-    /// The number of elements per row. 0 counts as 1.
+    /// The number of elements per row. 0 is treated as 1.
     pub stride: u32,
 }
 
@@ -122,8 +122,8 @@ impl Predict {
     /// Replaces the zigzag-coded residuals in `data` with the elements: the inverse of
     /// [`residuals`](Self::residuals).
     ///
-    /// `data` must begin at the start of a sample. An incomplete element at its end keeps its
-    /// bytes.
+    /// `data` must begin at the start of a sample. An incomplete element at its end is left
+    /// unchanged.
     pub fn undo(&self, prediction: &Prediction, width: Width, data: &mut [u8]) {
         let whole = data.len() - data.len() % width.bytes();
         if let Some(data) = data.get_mut(..whole) {
@@ -145,7 +145,7 @@ impl Predict {
     /// Replaces the zigzag-coded residuals in `data` with the numbers: the inverse of
     /// [`filter`](Self::filter).
     ///
-    /// `data` must begin where the prediction restarts. An odd byte at its end keeps its value.
+    /// `data` must begin where the prediction restarts. A trailing odd byte is left unchanged.
     pub fn undo_filter(&self, bank: &FilterBank, codes: &[u8], data: &mut [u8]) {
         let whole = data.len() - data.len() % Width::W2.bytes();
         if let Some(data) = data.get_mut(..whole) {
@@ -207,7 +207,7 @@ fn predict_by_filter(bank: &FilterBank, codes: &[u8], numbers: &[u8], i: usize) 
 
 /// Predicts element `i` from earlier elements of its sample.
 fn predict<W: Word>(prediction: &Prediction, element: impl Fn(usize) -> W, i: usize) -> W {
-    // exact: no target of this crate has a smaller usize
+    // exact: on all targets of this crate, usize has at least 32 bits
     let (restart, stride) = (prediction.restart.max(1) as usize, prediction.stride.max(1) as usize);
     let j = i % restart;
     if j == 0 {

@@ -1,8 +1,8 @@
-//! NEON: vectors of one lane.
+//! NEON: vectors of 128 bits.
 //!
 //! Shifts that insert bits (`sli`, `sri`) rotate elements, and pair the elements of two vectors.
-//! Products are twice as wide as their factors, and narrowing shifts round them. Eighths of any
-//! width therefore take one product and one shift.
+//! Products are twice as wide as their factors, and narrowing shifts round them. Multiplying by a
+//! weight in eighths therefore takes one multiplication and one shift, at any width.
 
 use super::vectors::{COLUMNS, Vectors};
 use crate::kernel::dispatch::{Neon, intrinsics};

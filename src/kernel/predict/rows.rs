@@ -2,9 +2,10 @@
 //! step above has no weight.
 //!
 //! Let `d[i] = x[i] - x[i-stride]` be the difference from the row above. *delta* stores `d` itself.
-//! *lorenzo* stores the differences between neighbors in `d`, so `d` is a sum of residuals from the
-//! start of the row: `d[i] = d[i-1] + r[i]`. The first row of a sample is such a sum too. So is a
-//! whole sample if each of its elements is predicted from the previous one.
+//! *lorenzo* stores the differences between neighbors in `d`, so each `d[i]` is a sum of residuals
+//! from the start of the row: `d[i] = d[i-1] + r[i]`. The elements of the first row of a sample are
+//! sums of this form, and so are all elements of a sample in which each element is predicted from
+//! the previous one.
 //!
 //! The sums within a vector take as many steps as the index of an element has bits: for each pair
 //! of adjacent units of `2^k` elements, step `k` adds the last element of the first unit to all
@@ -46,10 +47,10 @@ impl Strides {
     /// Returns the strides for `count` elements, or `None` if there are no elements.
     #[inline(always)]
     fn new(prediction: &Prediction, count: usize) -> Option<Self> {
-        // exact: no target of this crate has a smaller usize
+        // exact: on all targets of this crate, usize has at least 32 bits
         let restart = (prediction.restart.max(1) as usize).min(count);
         let stride = match prediction.stride {
-            0 | 1 => restart,                         // the element above is the one before
+            0 | 1 => restart,                         // the element above is the previous one
             stride => (stride as usize).min(restart), // exact for the same reason
         };
         (count > 0).then_some(Self { restart, stride })
@@ -342,7 +343,7 @@ struct PackedRows<V: Vectors> {
 }
 
 impl<V: Vectors> PackedRows<V> {
-    /// Returns whether a vector has at least two rows of `row` bytes.
+    /// Returns whether at least two rows of `row` bytes fit in a vector.
     #[inline(always)]
     fn fit(row: usize) -> bool {
         row > 0 && V::LANE / row * (V::BYTES / V::LANE) > 1

@@ -17,8 +17,8 @@
 //!
 //! If elements have 2 bytes, [`TiledUndo`] does this in vectors. A tile has 8 columns and as many
 //! rows as a vector has elements. It is transposed, so that a vector holds one column, and one step
-//! undoes an error of each row. Then it is transposed back. Elements of other widths, narrow rows
-//! and single rows are undone in words, [`ROWS`] rows side by side.
+//! computes an error of each row. Then it is transposed back. Elements of other widths, narrow rows
+//! and single rows are undone word by word, [`ROWS`] rows side by side.
 
 use super::vectors::{COLUMNS, Vectors};
 use super::{Prediction, Weights};
@@ -33,7 +33,7 @@ const ROW_SEGMENT: usize = 128;
 
 /// Returns the sizes of a sample and of a row, in bytes.
 fn extents<W: Word>(prediction: &Prediction) -> (usize, usize) {
-    // exact: no target of this crate has a smaller usize
+    // exact: on all targets of this crate, usize has at least 32 bits
     let bytes = |elements: u32| (elements.max(1) as usize).saturating_mul(W::BYTES);
     (bytes(prediction.restart), bytes(prediction.stride))
 }
@@ -118,7 +118,7 @@ pub(super) fn undo<W: Word, T: Vectors>(t: T, prediction: &Prediction, weights: 
     }
 }
 
-/// Undoes a sample in words.
+/// Undoes a sample word by word.
 #[inline(always)]
 fn undo_sample<W: Word>(stride: usize, weights: Weights, sample: &mut [u8]) {
     map::<W>(sample, W::unzigzag);

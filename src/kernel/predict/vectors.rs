@@ -2,7 +2,8 @@
 //!
 //! Sums work on elements of any [`Word`]. Tiles and products work on elements of 2 bytes. A vector
 //! has one or two lanes of 16 bytes, and shuffles stay within their lane. Shuffles of AVX-512 cross
-//! these lanes, so its vectors count as one lane of 64 bytes. It also has its own sums.
+//! these lanes, so each of its vectors is treated as one lane of 64 bytes. It also has its own
+//! implementation of `sums`.
 
 use crate::kernel::Word;
 use crate::kernel::vectors::RowOffsets;
@@ -17,8 +18,8 @@ pub(super) const ZERO: u8 = 0x80;
 /// of an element's index.
 pub(super) trait Vectors: Copy {
     type Vector: Copy;
-    /// The token for tiles of fewer rows, which the last rows of a sample need; `Self` if there is
-    /// none.
+    /// The token for tiles of fewer rows, which are used for the last rows of a sample; `Self` if
+    /// there are no smaller tiles.
     type Narrower: Vectors;
     /// The size of a vector in bytes.
     const BYTES: usize;
@@ -57,7 +58,7 @@ pub(super) trait Vectors: Copy {
         sums
     }
 
-    /// Adds to each element of a lane the element that `order` moves there.
+    /// Adds, to each element of a lane, the element that `order` moves there.
     #[inline(always)]
     fn add_spread<W: Word>(self, sums: Self::Vector, order: &[u8; 64]) -> Self::Vector {
         self.plus::<W>(sums, self.shuffle(sums, self.load(order)))
@@ -87,8 +88,8 @@ pub(super) trait Vectors: Copy {
         self.load(bytes)
     }
 
-    /// Stores lanes in order, where [`load_lanes`](Self::load_lanes) loads them. A lane that ends
-    /// beyond the end of `bytes` is not stored.
+    /// Stores lanes in order, at the offsets from which [`load_lanes`](Self::load_lanes) loads
+    /// them. A lane that ends beyond the end of `bytes` is not stored.
     #[inline(always)]
     fn store_lanes(self, vector: Self::Vector, bytes: &mut [u8], _lane: usize) {
         if bytes.len() >= Self::BYTES {
@@ -117,9 +118,9 @@ pub(super) trait Vectors: Copy {
 
     // ---- tiles of 2-byte elements
     //
-    // A tile has 8 columns, and as many rows as a vector has elements. By rows, vector `i` of a
-    // tile has row `i` in its first 16 bytes, row `i + 8` in the next 16, and so on. By columns,
-    // vector `i` has column `i`.
+    // A tile has 8 columns, and as many rows as a vector has elements. If a tile is arranged by
+    // rows, vector `i` has row `i` in its first 16 bytes, row `i + 8` in the next 16, and so on. If
+    // it is arranged by columns, vector `i` has column `i`.
 
     /// Returns the token for tiles of fewer rows.
     fn narrower(self) -> Self::Narrower;
@@ -143,7 +144,7 @@ pub(super) trait Vectors: Copy {
     /// Each round interleaves vectors that are 4 apart. The position of an element is the number of
     /// its vector (3 bits) and its index within 16 bytes (3 bits). A round moves the top bit of the
     /// vector number to the bottom of the index, and the top bit of the index to the bottom of the
-    /// vector number. Three rounds swap the two.
+    /// vector number. Three rounds swap vector number and index.
     #[inline(always)]
     fn transpose(self, mut tile: [Self::Vector; COLUMNS]) -> [Self::Vector; COLUMNS] {
         for _ in 0..3 {

@@ -1,8 +1,8 @@
 //! Loads and stores with NEON.
 //!
-//! Each function takes a reference to an array that is as long as the vector and need not be
-//! aligned. A function that takes a slice checks its length. NEON has no instruction that makes a
-//! bit mask from a comparison. [`mask_of`] therefore keeps one bit of each byte, and adds neighbors
+//! Most functions take a reference to an array that is as long as the vector and need not be
+//! aligned. Functions that take a slice check its length. NEON has no instruction that makes a bit
+//! mask from a comparison. [`mask_of`] therefore keeps one bit of each byte, and adds neighbors
 //! until each sum has the bits of eight bytes.
 
 use super::RowOffsets;
@@ -39,7 +39,8 @@ pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [uint8x16_t; 8] {
     vectors
 }
 
-/// Stores rows where [`load_rows`] loads them. Does nothing if `bytes` does not contain all rows.
+/// Stores rows at the offsets from which [`load_rows`] loads them. Does nothing if `bytes` does not
+/// contain all rows.
 #[inline]
 #[target_feature(enable = "neon")]
 pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [uint8x16_t; 8]) {
@@ -105,7 +106,7 @@ pub fn mask_of([a, b, c, d]: [uint8x16_t; 4]) -> u64 {
     let bits = load_16(&BIT_OF_BYTE);
     let ab = vpaddq_u8(vandq_u8(a, bits), vandq_u8(b, bits));
     let cd = vpaddq_u8(vandq_u8(c, bits), vandq_u8(d, bits));
-    let sums = vpaddq_u8(ab, cd); // each of four bytes, in order
+    let sums = vpaddq_u8(ab, cd); // each the sum of four bytes, in order
     vgetq_lane_u64::<0>(vreinterpretq_u64_u8(vpaddq_u8(sums, sums)))
 }
 

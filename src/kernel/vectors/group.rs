@@ -353,7 +353,7 @@ static ORDERS: Orders = {
 /// 56.
 #[inline(always)]
 fn ranks_of_bytes(mask: u64) -> [usize; 8] {
-    // counts of pairs, nibbles and bytes (Warren, Hacker's Delight, 5-1), then sums of bytes
+    // bit counts of pairs, nibbles and bytes (Warren, Hacker's Delight, 5-1), then sums of bytes
     let pairs = mask - (mask >> 1 & 0x5555_5555_5555_5555);
     let nibbles = (pairs & 0x3333_3333_3333_3333) + (pairs >> 2 & 0x3333_3333_3333_3333);
     let bytes = (nibbles + (nibbles >> 4)) & 0x0F0F_0F0F_0F0F_0F0F;

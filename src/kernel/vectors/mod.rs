@@ -29,7 +29,7 @@ impl RowOffsets {
     /// rows have the offset of the last row.
     #[inline(always)]
     pub fn new(stride: usize, count: usize) -> Self {
-        // no sum or product exceeds `end`, unless `end` is the maximum
+        // if a product or the sum overflows, `end` is the maximum
         let last = count.clamp(1, 32) - 1;
         let mut offsets = [0; 32];
         for (i, offset) in offsets.iter_mut().enumerate() {

@@ -1,9 +1,9 @@
 //! Loads and stores with AVX2 and AVX-512.
 //!
-//! Each function takes a reference to an array that is as long as the vector and need not be
-//! aligned. A function that takes a slice checks its length, or masks the bytes beyond its end: a
-//! masked load or store accesses no byte whose bit is not set. Each `unsafe` block below relies on
-//! one of these three facts.
+//! Each `unsafe` block below relies on one of three facts. Most functions take a reference to an
+//! array that is as long as the vector and need not be aligned. Functions that take a slice check
+//! its length, or they mask the bytes beyond its end: a masked load or store accesses only the
+//! bytes whose mask bits are set.
 
 use super::RowOffsets;
 use std::arch::x86_64::*;
@@ -76,7 +76,8 @@ pub fn load_rows(bytes: &[u8], rows: &RowOffsets) -> [__m256i; 8] {
     vectors
 }
 
-/// Stores rows where [`load_rows`] loads them. Does nothing if `bytes` does not contain all rows.
+/// Stores rows at the offsets from which [`load_rows`] loads them. Does nothing if `bytes` does not
+/// contain all rows.
 #[inline]
 #[target_feature(enable = "avx2")]
 pub fn store_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m256i; 8]) {
@@ -112,8 +113,8 @@ pub fn load_32_rows(bytes: &[u8], rows: &RowOffsets) -> [__m512i; 8] {
     vectors
 }
 
-/// Stores rows where [`load_32_rows`] loads them. Does nothing if `bytes` does not contain all
-/// rows.
+/// Stores rows at the offsets from which [`load_32_rows`] loads them. Does nothing if `bytes` does
+/// not contain all rows.
 #[inline]
 #[target_feature(enable = "avx512f")]
 pub fn store_32_rows(bytes: &mut [u8], rows: &RowOffsets, vectors: [__m512i; 8]) {

@@ -193,8 +193,8 @@ fn mark_into_cache(source: &dyn Source, tasks: &mut [Task]) -> bool {
 }
 
 /// Calls `run` with the number of each task whose chunk is read into the cache, up to the first
-/// failed task. All other tasks must have run before, because the cache can hold their chunk.
-/// `fetched` is their result. Returns the first error of all tasks.
+/// failed task. All other tasks must already have run, because the cache can hold the chunk of one
+/// of them. `fetched` is their result. Returns the first error of all tasks.
 fn run_into_cache(
     tasks: &[Task],
     fetched: std::result::Result<(), (usize, Error)>,

@@ -4,7 +4,7 @@
 //! once per chunk:
 //!
 //! 1. *Plan* ([`plan`], [`tasks`]). The samples are sorted, so that each chunk is visited once. A
-//!    task is created for each chunk; it states which bytes to read (the whole chunk, some blocks,
+//!    task is created for each chunk; it records which bytes to read (the whole chunk, some blocks,
 //!    or only the samples' own bytes) and which positions of the batch they fill.
 //! 2. *Fetch* ([`waves`]). The byte ranges of all tasks and columns are coalesced into requests
 //!    ([`coalesce`](crate::open::coalesce)), which a source serves in parallel. Requests follow the

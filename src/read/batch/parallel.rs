@@ -2,9 +2,9 @@
 //!
 //! The calling thread makes the plan. The plan is then divided into several segments per thread,
 //! and each thread repeatedly takes a segment, fetches its bytes and decodes it. Several segments
-//! per thread let all threads finish at about the same time. Segments are taken in order, and every
-//! segment taken is finished. So the first error in plan order is always found. A single thread
-//! would return the same error.
+//! per thread let all threads finish at about the same time. Segments are started in order, and
+//! every started segment is finished. The first error in plan order is therefore always found. A
+//! single thread would return the same error.
 
 use super::plan::{ReadPlan, Step};
 use super::waves::{FetchScratch, fetch};
@@ -67,8 +67,8 @@ impl ParallelCursor {
     /// pool. Each thread takes some chunks, and copies or decodes their samples straight to their
     /// destinations.
     ///
-    /// Cost: same as `gather_slice`, divided by the number of threads, except that a single thread
-    /// finds the chunks.
+    /// Cost: the cost of `Cursor::gather_slice` divided by the number of threads, except that a
+    /// single thread finds the chunks.
     pub fn gather_slice<T: Element>(&mut self, indices: &[u64], out: &mut [T]) -> Result<usize> {
         check_type::<T>(self.column.schema().dtype).map_err(|error| self.column.in_column(error))?;
         self.gather_bytes(indices, pod::as_bytes_mut(out))
@@ -106,8 +106,8 @@ impl ParallelCursor {
 /// Runs all segments. Returns the error that a single thread would return.
 fn run(plan: &ReadPlan, workers: &mut [Worker], segments: Vec<PlanSegment<'_>>) -> Result<()> {
     let queue = Mutex::new(segments.into_iter());
-    // segments are taken in order, and every segment taken is finished, so the first error in plan
-    // order is among these
+    // segments are started in order, and every started segment is finished, so the first error in
+    // plan order is among these
     let errors = workers.par_iter_mut().with_max_len(1).filter_map(|worker| {
         loop {
             let segment = { queue.lock().unwrap_or_else(PoisonError::into_inner).next()? };

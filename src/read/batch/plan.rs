@@ -1,9 +1,10 @@
 //! The plan of a read, and the bytes that it fetches.
 //!
-//! Planning itself needs I/O: index pages state where chunks are, and block indexes state where
-//! blocks are. If each of them were read only when it is needed, planning would be a chain of small
-//! reads, and each read a round trip to an object store. So a plan advances in steps. Each step uses
-//! what the previous one has prefetched, and prefetches what the next one needs:
+//! Planning itself needs I/O: index pages contain the offsets of chunks, and block indexes the
+//! offsets of blocks. If each of them were read only when it is needed, planning would be a chain
+//! of small reads, and each read a round trip to an object store. A plan therefore advances in
+//! steps. Each step uses what the previous one has prefetched, and prefetches what the next one
+//! needs:
 //!
 //! 1. [`ReadPlan::begin`] sorts the samples, and prefetches the index pages that probably list
 //!    their chunks.
@@ -19,7 +20,8 @@
 //! [`FetchedBytes`] holds the bytes of a plan, back to back in the order of its requests. They are
 //! either in its own memory, which it reuses, or in the caller's, such as pinned memory for a
 //! device. The caller's memory can be filled without a copy if offsets in the file and in memory
-//! are aligned. The fetched ranges can then be longer than the planned ones, so both are recorded.
+//! are aligned. The fetched ranges can then be longer than the planned ranges, so both lists of
+//! ranges are recorded.
 
 use super::tasks::{TaskBytes, TaskList};
 use super::waves::FirstError;
@@ -127,7 +129,7 @@ impl ReadPlan {
     }
 
     /// Hints that the bytes of the plan will be fetched soon, so that the source starts reading
-    /// them in the background. For a mapped file, these are the chunks that have not been read
+    /// them in the background. For a mapped file, prefetches the chunks that have not been read
     /// before.
     ///
     /// Cost: for files, a system call for each range or chunk, which can block until the device has
@@ -347,7 +349,7 @@ impl ReadPlan {
 
 #[cold]
 fn not_complete() -> Error {
-    Error::bad_argument("the plan is not complete: it has failed, or `advance` has not returned true")
+    Error::bad_argument("the plan is not complete: it has failed, or `advance` has not yet returned true")
 }
 
 /// The bytes of a [`ReadPlan`], in memory that is reused. Empty for a file in memory, whose bytes
@@ -425,8 +427,8 @@ impl FetchedBytes {
     }
 
     /// Sets caller-owned memory into which [`ReadPlan::fetch`] reads if the source can do that
-    /// without a copy. The fetched ranges are then extended to multiples of [`Source::alignment`],
-    /// and so are their offsets in the memory.
+    /// without a copy. In this case, the fetched ranges are extended to multiples of
+    /// [`Source::alignment`], and their offsets in the memory are also multiples of it.
     ///
     /// Returns the memory that was set before. The bytes in it no longer belong to any plan.
     pub fn set_memory(&mut self, memory: Option<Box<dyn ReadMemory>>) -> Option<Box<dyn ReadMemory>> {
@@ -507,8 +509,8 @@ impl FetchedBytes {
         Ok(())
     }
 
-    /// Calls `run` with the number and the bytes of each of these tasks of the plan. Returns the
-    /// error with the lowest task number, together with that number.
+    /// Calls `run` with the number and the bytes of each task in `tasks`, a range of the plan's
+    /// tasks. Returns the error with the lowest task number, together with that number.
     pub(in crate::read) fn for_each(
         &self,
         plan: &ReadPlan,

@@ -1,7 +1,8 @@
 //! The stages of a read, for callers that schedule them themselves: a loader that prefetches, an
 //! asynchronous source, threads that only decode.
 //!
-//! 1. *Plan*: a [`ReadPlan`] states the chunks, the byte ranges and the destination of each sample.
+//! 1. *Plan*: a [`ReadPlan`] contains the chunks, the byte ranges and the destination of each
+//!    sample.
 //! 2. *Fetch*: [`FetchedBytes`] holds the bytes of a plan. A [`Source`](crate::source::Source)
 //!    reads many ranges at once.
 //! 3. *Decode*: a [`Decoder`] fills the destinations. For several threads, a plan is divided into
@@ -102,9 +103,10 @@ impl Decoder {
         result.map_err(|(_, error)| error)
     }
 
-    /// Decodes one column of a plan, counted from 0, into a batch that several plans fill: sample
-    /// `i` of the plan becomes sample `positions[i]` of `out`, which holds the bytes of all samples
-    /// of the batch. Adds the positions of null samples to `nulls`; their bytes are zero.
+    /// Decodes column number `column` of a plan, counted from 0, into a batch that several plans
+    /// fill: sample `i` of the plan becomes sample `positions[i]` of `out`, which holds the bytes
+    /// of all samples of the batch. Adds the positions of null samples to `nulls`; their bytes are
+    /// zero.
     ///
     /// Fails if the column is ragged or nested, or if a position is outside the batch. Cost: same
     /// as [`Decoder::decode`].
@@ -194,11 +196,11 @@ impl Decoder {
         self.tasks.copy_from_file(column.file.bytes().memory().unwrap_or(&[]), out)
     }
 
-    /// Calls `visit` with the stored blocks that contain the samples of a column of a plan, counted
-    /// from 0, for a device that decodes them. A block is visited once for each sequence of
-    /// consecutive samples. Afterwards, `out` has the shapes and nulls of the samples, but no
-    /// values; [`ColumnBuffer::value_start`] returns the offset at which the values of a sample
-    /// belong.
+    /// Calls `visit` with the stored blocks that contain the samples of column number `column` of a
+    /// plan, counted from 0. A device can then decode them. A block is visited once for each
+    /// sequence of consecutive samples. Afterwards, `out` has the shapes and nulls of the samples,
+    /// but no values; [`ColumnBuffer::value_start`] returns the offset at which the values of a
+    /// sample belong.
     ///
     /// If devices cannot decode the encoding of a block, the block is decoded here and visited as a
     /// raw block.

@@ -14,7 +14,7 @@
 //!    was verified before. There is one task for each gapless sequence of samples.
 //! 3. The blocks that contain the samples, if the block index is known. There is one task for each
 //!    sequence of adjacent blocks.
-//! 4. The whole chunk, if it is short, has no blocks, or most of it is requested anyway
+//! 4. The whole chunk, if it is short, if it has no blocks, or if most of it is requested anyway
 //!    ([`should_decode_whole`]).
 //!
 //! The choice between 3 and 4 requires the block index, and finding the chunk requires an index
@@ -106,7 +106,7 @@ impl Selection {
         (0..self.sample_count()).map(|rank| self.get(rank)).find(|(_, at)| *at == position).map(|(sample, _)| sample)
     }
 
-    /// Returns the first rank at or after `rank` whose sample is not below `end`.
+    /// Returns the first rank, at or after `rank`, whose sample is at or after `end`.
     fn rank_of_end(&self, rank: usize, end: u64) -> usize {
         match &self.range {
             Some(range) => {
@@ -180,13 +180,13 @@ pub(in crate::read) struct Task {
     /// The number of the column in the plan.
     pub column: usize,
     pub fetch: Fetch,
-    /// The samples are the whole chunk, in order, so the chunk is decoded straight to the
+    /// Whether the samples are the whole chunk, in order. The chunk is then decoded straight to the
     /// destination.
     pub is_whole_chunk: bool,
-    /// The request is a range that continues from the previous chunk. The next request will
-    /// probably need the rest of this chunk, so the chunk is decoded whole.
+    /// Whether the request is a range that continues from the previous chunk. The next request will
+    /// then probably need the rest of this chunk, so the chunk is decoded whole.
     pub continues_range: bool,
-    /// This is the last task of its column, so the decoder caches its chunk.
+    /// Whether this is the last task of its column. The decoder then caches its chunk.
     pub is_last: bool,
 }
 
@@ -285,7 +285,7 @@ impl TaskList {
     }
 
     /// Finds the chunks of the samples by reading the index. If the file is in memory, adds the
-    /// tasks. Otherwise prefetches the block indexes of chunks whose blocks are read individually.
+    /// tasks. Otherwise, prefetches the block indexes of chunks whose blocks are read individually.
     pub(in crate::read) fn locate<P: PlanColumn>(&mut self, columns: &[P]) {
         self.upcoming.clear();
         let count = self.failed.as_ref().map_or(columns.len(), |(number, _)| *number);
@@ -543,7 +543,7 @@ impl TaskList {
     }
 
     /// Returns the numbers of the tasks of a column, which are consecutive. Cost: logarithmic in
-    /// the number of tasks, so that a request for thousands of columns is not quadratic.
+    /// the number of tasks, so a request for thousands of columns does not take quadratic time.
     pub(in crate::read) fn of_column(&self, number: usize) -> Range<usize> {
         let start = self.tasks.partition_point(|task| task.column < number);
         let rest = self.tasks.get(start..).unwrap_or(&[]);
@@ -583,8 +583,7 @@ impl TaskList {
     }
 }
 
-/// Returns how many bytes of the values the decoder of the column has already decoded sample by
-/// sample.
+/// Returns how many bytes of the chunk's values were already read or decoded sample by sample.
 fn touched_bytes(cached_chunk: Option<&OpenChunk>, location: &ChunkLocation) -> usize {
     cached_chunk.filter(|cached_chunk| cached_chunk.is_at(location)).map_or(0, OpenChunk::touched_bytes)
 }

@@ -2,13 +2,13 @@
 //!
 //! A gather can need more bytes than should be in memory at once, and bytes are cheapest to decode
 //! while they are in the CPU cache. So its coalesced requests are sent in waves: read one wave,
-//! decode its tasks, reuse the memory. The maximum length of a wave is what the source can have in
-//! flight ([`CoalesceConfig::wave_bytes`]). A caller that fetches and decodes at different times
-//! keeps all bytes in [`FetchedBytes`](super::plan::FetchedBytes) instead.
+//! decode its tasks, reuse the memory. The maximum size of a wave is the number of bytes that the
+//! source can have in flight ([`CoalesceConfig::wave_bytes`]). A caller that fetches and decodes at
+//! different times keeps all bytes in [`FetchedBytes`](super::plan::FetchedBytes) instead.
 //!
 //! Waves follow the order of the file, so a late task can fail before an earlier one is read. The
-//! error must not depend on offsets. So the loop skips only tasks that are later than the earliest
-//! failed one, and goes on until all earlier tasks have run.
+//! error must not depend on offsets. The loop therefore skips only tasks that come after the
+//! earliest failed one in the plan, and continues until all earlier tasks have run.
 //!
 //! [`CoalesceConfig::wave_bytes`]: crate::open::CoalesceConfig::wave_bytes
 
@@ -55,7 +55,8 @@ impl FirstError {
 /// Fetches the bytes of tasks, and calls `run` with the number and the bytes of each task: first
 /// the tasks whose bytes are available, then the other tasks in order of their offsets in the file.
 ///
-/// Runs all tasks that precede a failed one, so that the error does not depend on the offsets.
+/// After a failure, still runs all tasks with lower numbers, so that the error does not depend on
+/// the offsets.
 pub(in crate::read) fn fetch(
     source: &dyn Source,
     tasks: &[Task],

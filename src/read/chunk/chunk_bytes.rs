@@ -6,12 +6,12 @@
 //! positional reads (`pread`), its *block index* is read first, and then individual blocks. (In
 //! this module, *block index* includes everything before the first block: part table, nulls,
 //! extents, lists and the index itself.) If the chunk has raw samples of a fixed shape and was
-//! verified before, neither is needed: its samples are read individually.
+//! verified before, its samples are read individually, without a block index.
 //!
 //! The length of the block index is known only after its first bytes are read. To save a round
 //! trip, the first read has the length [`first_read_bytes`], which usually suffices. The position
-//! of a sample's block is guessed from the block size of the chunk opened before, and the block is
-//! prefetched at the same time.
+//! of a sample's block is guessed from the block size of the previously opened chunk, and the block
+//! is prefetched at the same time.
 //!
 //! Damage to one block must not make samples in another block unreadable. So the block index is
 //! verified when a chunk is opened, and each block is verified when its bytes are first used.
@@ -104,8 +104,10 @@ fn check_raw_bytes(column: &ColumnInner, header: &ChunkHeader, body: &[u8]) -> R
     if header.entry.has_parts() || expected == Some(values.raw_bytes.into()) {
         return Ok(());
     }
-    let message =
-        format!("the header of the chunk states {} decoded bytes, which does not match its samples", header.raw_bytes);
+    let message = format!(
+        "the header of the chunk states {} decoded bytes, which does not match its number of samples",
+        header.raw_bytes
+    );
     Err(Error::corrupt("R-4.5", message))
 }
 
@@ -344,9 +346,9 @@ pub(in crate::read) fn block_index_ranges(
 }
 
 /// Guesses the range of the block of a sample, so that it can be read together with the block index
-/// instead of after it. Assumes that each block has as many samples as a block of the chunk opened
-/// before, and that all blocks have the same length. `None` if the blocks of the chunk are not read
-/// individually, or if no chunk was opened before.
+/// instead of after it. Assumes that each block has as many samples as a block of the previously
+/// opened chunk, and that all blocks have the same length. `None` if the blocks of the chunk are
+/// not read individually, or if no chunk was opened before.
 pub(in crate::read) fn guessed_block(
     column: &ColumnInner,
     location: &ChunkLocation,
@@ -397,8 +399,8 @@ pub(in crate::read) fn read_block_index(column: &ColumnInner, location: &ChunkLo
     let header = checked_header(column, entry, split_header(&bytes)?.0)?;
     let before = bytes_before_values(column, &header, &bytes)?;
     check_raw_bytes(column, &header, bytes.get(HEADER_BYTES..).unwrap_or(&[]))?;
-    // the first bytes of the block index state its length; a block index outside the body is
-    // refused below
+    // the first bytes of the block index contain its length; a block index that extends beyond the
+    // body is refused below
     read_up_to(column, location, before.saturating_add(BLOCK_INDEX_HEADER_BYTES).min(max_bytes), &mut bytes)?;
     let values = bytes.get(before..).unwrap_or(&[]);
     let stated = block_index_bytes(values).ok_or_else(beyond_chunk)?;

@@ -1,7 +1,7 @@
 //! Copies chunks, or some of their samples, to another file.
 //!
-//! A chunk is copied in its stored form if all of its samples are needed, and decoded otherwise.
-//! Either way, its checksum is verified each time, whatever the reader's policy. The copy gets a
+//! A chunk is copied in its stored form if all of its samples are needed, and decoded otherwise. In
+//! both cases, its checksum is verified each time, whatever the reader's policy. The copy gets a
 //! new checksum, which would otherwise vouch for bytes that have changed since they were last
 //! verified. If a chunk of a salvaged file is damaged, only its intact blocks are decoded. Samples
 //! are passed to the encoder in the byte order of the file, and nulls can be inserted between them.

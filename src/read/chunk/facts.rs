@@ -127,7 +127,7 @@ fn blocks_in(column: &ColumnInner, block_index: &ChunkBlockIndex) -> Result<Chun
     let mut blocks = memory::with_capacity(part.block_index.block_count())?;
     for entry in part.block_index.blocks() {
         let entry = entry?;
-        // `stored` counts from the start of the block index
+        // `stored` is relative to the start of the block index
         let offset = |stored: usize| first_block.saturating_add(u64_of(stored.saturating_sub(part.block_index.bytes)));
         blocks.push(BlockInfo {
             samples: 0..0,
@@ -220,8 +220,8 @@ impl Explanation {
         (sample_bytes > 0.0).then(|| self.cold_read.bytes() as f64 / sample_bytes)
     }
 
-    /// Returns the size of a section or a trial of `stored_bytes`, in bits per element; `None` if
-    /// the values have no elements.
+    /// Converts `stored_bytes`, the size of a section or of a trial, to bits per element. Returns
+    /// `None` if the values have no elements.
     pub fn bits_per_element(&self, stored_bytes: u64) -> Option<f64> {
         // rounding is acceptable
         (self.element_count > 0).then(|| stored_bytes as f64 * 8.0 / self.element_count as f64)
@@ -250,7 +250,8 @@ pub(in crate::read) fn explain(column: &ColumnInner, location: &ChunkLocation) -
     })
 }
 
-/// Returns the regret of a profile for a chunk; see [`Column::regret`](crate::Column::regret).
+/// Returns the relative excess cost of the encoding that a profile chooses for a chunk; see
+/// [`Column::regret`](crate::Column::regret).
 pub(in crate::read) fn regret(column: &ColumnInner, location: &ChunkLocation, profile: Profile) -> Result<f64> {
     profile.check_built()?;
     with_values(column, location, |values| values.regret(profile))

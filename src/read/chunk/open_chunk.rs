@@ -1,7 +1,7 @@
 //! The open chunk of a decoder, and how much of it is in memory.
 //!
 //! A chunk is in one of three states. *Unread*: individual samples are read from the file, which is
-//! possible for raw chunks of fixed samples. *Indexed*: the block index is in memory, and blocks
+//! possible for raw chunks with a fixed shape. *Indexed*: the block index is in memory, and blocks
 //! are read as samples need them. *Loaded*: the body is in memory, and its values are used in
 //! place, decoded sample by sample, or decoded as a whole.
 //!
@@ -29,12 +29,12 @@ use std::sync::Arc;
 /// A chunk is decoded whole if more than this many quarters of its bytes are requested or were
 /// decoded sample by sample.
 const DECODE_WHOLE_QUARTERS: usize = 3;
-/// A chunk is decoded whole if more than 1/N of its bytes were decoded sample by sample and another
-/// sample is requested. Reading all samples with one call each then costs little more than decoding
-/// the chunk once.
+/// A chunk is decoded whole if more than 1/N of its bytes were decoded sample by sample, where N is
+/// this constant, and another sample is requested. Reading all samples with one call each then
+/// costs little more than decoding the chunk once.
 const DECODE_WHOLE_AFTER: usize = 8;
-/// An individual sample counts for at least this many bytes, because finding a sample costs about
-/// as much as decoding them.
+/// Each individually decoded sample counts as at least this many bytes, because finding a sample
+/// costs about as much as decoding that many.
 const MIN_SAMPLE_BYTES: usize = 1024;
 
 /// How much of a chunk is in memory.
@@ -288,7 +288,7 @@ impl OpenChunk {
         }
     }
 
-    /// Returns the range that these samples take in the values. If the values are used in place,
+    /// Returns the range that these samples occupy in the values. If the values are used in place,
     /// verifies their blocks according to the reader's policy.
     #[inline]
     pub(in crate::read) fn values_range(

@@ -135,7 +135,7 @@ impl<'o> Destination<'o> {
 }
 
 /// Checks for delivered bools, and for delivered elements of 4 or 6 bits. In languages
-/// that have such types, any other byte would be an invalid value.
+/// that have such types, a byte with an unused bit set would be an invalid value.
 pub(in crate::read) fn check_delivered(
     column: &ColumnInner,
     selection: &Selection,
@@ -219,7 +219,7 @@ pub struct BlockSamples<'a> {
     pub offset: usize,
 }
 
-/// A function that takes the blocks of a request.
+/// A function that receives the blocks of a request.
 pub type BlockVisitor<'v> = dyn FnMut(BlockSamples<'_>) -> Result<()> + 'v;
 
 /// Hands out blocks to a visitor.

@@ -7,8 +7,8 @@
 //!
 //! Ragged values cannot be placed until the lengths of all samples are known. Each segment stages
 //! them, and the calling thread lays them out once all segments are decoded. The results of a
-//! segment are stored under its number, whichever thread decoded it. So the outcome does not depend
-//! on scheduling, and memory is reused.
+//! segment are stored under its number, whichever thread decoded it. The outcome therefore does not
+//! depend on scheduling, and memory is reused.
 
 use super::decoder::TaskDecoder;
 use super::output::{Destination, SplitOutput, begin_buffer, check_delivered, check_length};
@@ -123,8 +123,8 @@ impl PlanSegment<'_> {
 
 // here rather than next to `ReadPlan`, to avoid a dependency cycle between modules
 impl ReadPlan {
-    /// Decodes the plan in at least `segment_count` segments, or one for each task if there are
-    /// fewer tasks. `work` distributes them among threads. Fills one buffer for each column. On
+    /// Decodes the plan in at least `segment_count` segments, or in one segment per task if there
+    /// are fewer tasks. `work` distributes them among threads. Fills one buffer for each column. On
     /// failure, all buffers are empty.
     ///
     /// Cost: same as [`Decoder::decode`], divided by the number of threads, plus a few lists with

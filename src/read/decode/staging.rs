@@ -2,7 +2,7 @@
 //!
 //! The offset of such a sample in the buffer depends on the lengths of all samples before it, which
 //! are known only after all are decoded. So each decoder appends the values of its samples to a
-//! staging area, and records by rank where they are. If they were staged in the order of the
+//! staging area, and records by rank where they are. If the values were staged in the order of the
 //! request, the staging memory simply becomes the buffer. Otherwise the values are copied to their
 //! offsets.
 //!
@@ -94,7 +94,7 @@ pub(in crate::read) struct RaggedOutput<'o> {
     pub values: &'o mut [RaggedValues],
     /// The varying extents of each sample.
     pub extents: &'o mut [u32],
-    /// If set, takes the blocks of the values. The values are then not staged.
+    /// If set, receives the blocks of the values. The values are then not staged.
     pub blocks: Option<BlockEmitter<'o>>,
 }
 
@@ -168,8 +168,7 @@ impl RaggedScratch {
             return Ok(());
         }
         if selection.is_range() {
-            // if nothing was staged, returns the swapped memory of the buffer and of the staging
-            // area
+            // if nothing was staged, swaps the memory of the buffer and of the staging area back
             staged.exchange(0, &mut out.values);
         }
         let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
@@ -201,8 +200,8 @@ pub(in crate::read) fn copy_extents(layout: &Layout, content: &Content<'_>, i: u
 }
 
 /// The word that stands for a null list. It cannot be a length: limits the number of members
-/// that take bytes in the shape part or no bytes at all, and limits the total length of all
-/// other items.
+/// that take bytes in the shape part, or that take no bytes at all. limits the total length
+/// of all other items.
 const NULL: u32 = u32::MAX;
 
 /// Appends the words of the lists and items of sample `i` of a chunk to `words`.

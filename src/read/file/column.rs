@@ -1,9 +1,9 @@
 //! One column of an open file: the handle that callers keep.
 //!
-//! A column returns samples that need no decoding, borrowed from the file. It also returns facts
-//! about chunks, and creates cursors, which read all other samples. For a file that is assembled
-//! from chunks of other files, it reads whole chunks. Every error that leaves this module names the
-//! path of the file, the column and the affected samples.
+//! If samples need no decoding, a column returns them borrowed from the file. It also returns facts
+//! about chunks, and creates cursors, which read all other samples. When a new file is assembled
+//! from chunks of this one, the column reads whole chunks. Every error that leaves this module
+//! names the path of the file, the column and the affected samples.
 
 use super::column_inner::ColumnInner;
 use super::state::{ChunkLocation, in_chunk};
@@ -52,7 +52,7 @@ impl Column {
         self.0.file.sample_count
     }
 
-    /// Returns the facts that the file states about the column. Cost: a few allocations; no I/O.
+    /// Returns the facts that the file records about the column. Cost: a few allocations; no I/O.
     pub fn facts(&self) -> ColumnFacts {
         ColumnFacts::from(&self.0.index().facts)
     }
@@ -63,7 +63,7 @@ impl Column {
     /// destination.
     ///
     /// Cost: reads an entry of the index. For a nullable or ragged chunk, also reads its header,
-    /// which states [`ChunkInfo::raw_bytes`].
+    /// which contains [`ChunkInfo::raw_bytes`].
     pub fn chunk(&self, chunk: u64) -> Result<Option<ChunkInfo>> {
         self.with_chunk(chunk, |location| chunk_info(&self.0, location))
     }
@@ -168,9 +168,10 @@ impl Column {
 
     /// Returns the relative excess cost of the encoding that `profile` chooses for chunk number
     /// `chunk`, compared with the cheapest combination of encoding, transform, mapping and options
-    /// that it allows. 0.01 is one percent more. `None` after the last chunk.
+    /// that the profile allows. 0.01 is one percent more. `None` after the last chunk.
     ///
-    /// The cost is the stored size, times a weight for encodings that decode more slowly.
+    /// The cost is the stored size times a weight. Encodings that decode slowly have higher
+    /// weights.
     ///
     /// Fails if this build cannot write the profile, or if the chunk is damaged.
     ///

@@ -10,8 +10,8 @@
 //! A page is verified when it is first touched, and every lookup of a chunk goes through that check
 //! (`check_page`).
 //!
-//! Lookups read pages one after another, and each read is a round trip for a remote file. So a
-//! request first computes which pages it will probably need ([`ColumnInner::index_ranges`]), and
+//! Lookups read pages one after another, and each page costs a round trip if the file is remote. So
+//! a reader first computes which pages it will probably need ([`ColumnInner::index_ranges`]), and
 //! prefetches them all at the same time.
 
 use super::records::CheckedUnits;
@@ -51,12 +51,12 @@ impl ColumnInner {
 
     #[inline]
     pub(in crate::read) fn schema(&self) -> &ColumnSchema {
-        &self.file.schema.columns[self.number] // in bounds: checked by `new`, and neither changes
+        &self.file.schema.columns[self.number] // in bounds: checked by `new`, and the list never changes
     }
 
     #[inline]
     pub(in crate::read) fn index(&self) -> &ColumnIndex {
-        &self.file.columns[self.number] // in bounds: checked by `new`, and neither changes
+        &self.file.columns[self.number] // in bounds: checked by `new`, and the list never changes
     }
 
     #[inline]
@@ -73,9 +73,9 @@ impl ColumnInner {
         Err(Error::bad_argument(format!("out of range: the file has {count} samples, numbered from 0")))
     }
 
-    /// Returns whether a chunk of a file in memory can be opened without verification. It can if
-    /// its header and block index were verified according to the reader's policy, or the whole
-    /// chunk if it has no blocks.
+    /// Returns whether a chunk of a file in memory can be opened without verification. This is true
+    /// if its header and block index count as verified under the reader's policy, or, for a chunk
+    /// without blocks, if the whole chunk does.
     #[inline]
     pub(in crate::read) fn is_open(&self, chunk: u64) -> bool {
         self.is_checked(chunk) || self.checked(chunk).has_block_index()
@@ -107,7 +107,7 @@ impl ColumnInner {
         index.block_indexes.get(chunk).filter(|block_index| block_index.location.entry.samples().contains(&i))
     }
 
-    /// Hints to the source that ranges will be read soon.
+    /// Tells the source that these ranges will probably be read soon.
     pub(in crate::read) fn prefetch(&self, ranges: &[Range<u64>]) {
         if !ranges.is_empty() {
             self.file.source.prefetch(ranges);
@@ -168,7 +168,7 @@ impl ColumnInner {
         if is_right { Ok(location) } else { Err(index_mismatch("the footer")) }
     }
 
-    /// Refuses lost samples of a salvaged file. An open chunk can contain lost samples.
+    /// Refuses lost samples of a salvaged file. They can be in a chunk that is open.
     #[inline]
     pub(in crate::read) fn check_not_lost(&self, samples: &Range<u64>) -> Result<()> {
         self.index().salvaged_chunks.as_ref().map_or(Ok(()), |salvaged_chunks| salvaged_chunks.check(samples))

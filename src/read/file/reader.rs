@@ -58,8 +58,8 @@ impl OpenOptions {
         self
     }
 
-    /// Opens the file at an earlier commit, when the file was `bytes` bytes long. The default is
-    /// the last commit. Has no effect if the file is shorter.
+    /// Opens the file at the last commit that ends within its first `bytes` bytes, instead of the
+    /// last commit of the file. Has no effect if the file is shorter.
     ///
     /// A commit ends with its trailer. To find the length of the file at its last commit, subtract
     /// a reader's [`tail_bytes`](crate::Reader::tail_bytes) from its
@@ -277,8 +277,8 @@ impl Reader {
         Ok(Rows::new(columns.iter().map(Column::cursor).collect()))
     }
 
-    /// Checks every byte of the file; see [`verify()`]. If a failed append has truncated the file
-    /// to its last commit since it was opened, checks the file up to that commit.
+    /// Checks every byte of the file; see [`verify()`]. If an append has failed since the file was
+    /// opened, and has truncated it to its last commit, checks the file up to that commit.
     pub fn verify(&self, options: VerifyOptions<'_>) -> Result<VerifyReport> {
         let whole = self.0.whole();
         let last = whole.byte_count().saturating_sub(1);

@@ -2,16 +2,17 @@
 //! threads.
 //!
 //! No thread waits for another. A record is a bit that any thread can change from 0 to 1, but never
-//! back. It states that immutable bytes were valid when checked, so relaxed ordering suffices.
-//! Memory for records is allocated when the first bit is set, so that the cost of opening a file
-//! does not depend on the number of chunks. If that allocation fails, nothing counts as verified.
+//! back. A set bit means that immutable bytes were valid when checked, so relaxed ordering
+//! suffices. Memory for records is allocated when the first bit is set, so that the cost of opening
+//! a file does not depend on the number of chunks. If that allocation fails, nothing counts as
+//! verified.
 //!
 //! Reading a small structure, such as an index page or a block index, costs a system call or a
 //! round trip, and the next request probably needs it again. So these are cached ([`SlotCache`]). A
-//! cache has a fixed number of slots, and a new structure replaces the one in its slot. So the
-//! cache is bounded without a list of recent uses. If a slot is locked, the structure is simply
-//! read again. That also makes `fork` safe: a slot that was locked at that moment is never used in
-//! the child process. A file in memory does not need a cache.
+//! cache has a fixed number of slots, and a new structure replaces the one in its slot. This bounds
+//! the cache without a list of recent uses. If a slot is locked, the structure is simply read
+//! again. That also makes `fork` safe: a slot that was locked at that moment is never used in the
+//! child process. A file in memory does not need a cache.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +29,7 @@ impl Words {
         Self { count, words: OnceLock::new() }
     }
 
-    /// Relaxed ordering suffices, because a bit states that immutable bytes were valid when
+    /// Relaxed ordering suffices, because a set bit means that immutable bytes were valid when
     /// checked.
     #[inline]
     fn get(&self, number: u64) -> u64 {
@@ -63,7 +64,8 @@ impl Words {
 pub(in crate::read) struct Bitmap(Words);
 
 impl Bitmap {
-    /// Creates a bitmap of `bits` zeros. Each bit represents at least 32 bytes of the file.
+    /// Creates a bitmap of `bits` zeros. It is short, because each bit represents at least 32 bytes
+    /// of the file.
     pub(in crate::read) fn new(bits: u64) -> Self {
         Self(Words::new(bits.div_ceil(64)))
     }
@@ -161,8 +163,8 @@ impl CheckedBlocks {
     }
 }
 
-/// A cache of structures, by their numbers. Memory for the slots is allocated when the first
-/// structure is cached.
+/// A cache of structures, with their numbers as keys. Memory for the slots is allocated when the
+/// first structure is cached.
 pub(in crate::read) struct SlotCache<T> {
     slot_count: usize,
     slots: OnceLock<Box<[Slot<T>]>>,
@@ -172,7 +174,7 @@ pub(in crate::read) struct SlotCache<T> {
 type Slot<T> = Mutex<Option<(u64, Arc<T>)>>;
 
 impl<T> SlotCache<T> {
-    /// Returns a cache of at most `slot_count` structures, for `count` structures in total.
+    /// Returns a cache for `count` structures, which holds at most `slot_count` of them at a time.
     pub(in crate::read) fn new(slot_count: usize, count: u64) -> Self {
         let slot_count = usize::try_from(count).map_or(slot_count, |count| count.min(slot_count));
         Self { slot_count, slots: OnceLock::new() }

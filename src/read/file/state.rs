@@ -39,7 +39,7 @@ pub enum Verification {
     FirstTouch,
     /// Verifies each chunk every time it is loaded.
     Always,
-    /// Verifies no chunk. Damaged bytes can give wrong values without an error.
+    /// Never verifies chunks. Damaged bytes can then lead to wrong values without an error.
     Never,
 }
 
@@ -128,7 +128,8 @@ pub(in crate::read) struct ColumnIndex {
     pub tables: Vec<TableSlot>,
     /// The chunks of a salvaged file, which replace runs and pages.
     pub salvaged_chunks: Option<SalvagedChunks>,
-    /// Chunks that were verified as a whole; with [`Verification::Never`], only their headers.
+    /// The chunks that were completely verified; with [`Verification::Never`], the chunks whose
+    /// header was verified.
     pub checked_chunks: Bitmap,
     pub checked_blocks: CheckedBlocks,
     /// The block indexes of chunks, by chunk number.
@@ -299,7 +300,8 @@ const INLINE_BYTES: usize = 256;
 /// The maximum number of block indexes of a column that are cached.
 const MAX_CACHED_BLOCK_INDEXES: usize = 1 << 14;
 
-/// The block index of a chunk and everything before it, verified according to the reader's policy.
+/// The block index of a chunk and everything before it in the chunk, verified according to the
+/// reader's policy.
 #[derive(Debug)]
 pub(in crate::read) struct ChunkBlockIndex {
     pub location: ChunkLocation,

@@ -1,15 +1,15 @@
-//! Collects the readable chunks of a damaged file, column by column, and the samples that are lost.
+//! Collects the readable chunks and the lost samples of each column of a damaged file.
 //!
 //! This is the last step of a salvage. It visits the regions in file order and decides for each
 //! chunk:
 //!
 //! 1. A chunk contradicted by the evidence or by its neighbors counts as lost.
-//! 2. A chunk also counts as lost if it starts before the end of the last chunk that was taken for
-//!    its column. So the chunks of a column are always in ascending order, as in an index.
-//! 3. An intact chunk is taken. So is a chunk whose body is damaged, if its values are divided into
-//!    blocks. The block index shows which blocks are intact, and only the samples with a byte in
-//!    another block are lost.
-//! 4. If nothing confirms a chunk that was taken, its samples are also listed as unconfirmed.
+//! 2. A chunk also counts as lost if it starts before the end of the last chunk that was accepted
+//!    for its column. So the chunks of a column are always in ascending order, as in an index.
+//! 3. An intact chunk is accepted. So is a chunk whose body is damaged, if its values are divided
+//!    into blocks. The block index shows which blocks are intact, and only the samples with a byte
+//!    in a damaged block are lost.
+//! 4. If nothing confirms an accepted chunk, its samples are also listed as unconfirmed.
 //!
 //! Samples in no chunk are lost, so the sample count must be known. It is the largest count that an
 //! index page, a footer or a chunk implies. An implausible region, such as one that states more
@@ -100,7 +100,7 @@ impl SalvagedColumn {
         Ok(())
     }
 
-    /// Adds a chunk that is readable at least in part to the entries and the facts.
+    /// Adds a chunk that is at least partly readable to the entries and the facts.
     fn count(&mut self, header: &ChunkHeader, side: &SideFacts) {
         let (facts, entry) = (&mut self.facts, &header.entry);
         side.encodings.into_iter().flatten().for_each(|id| facts.count_encoding(id, 0));
@@ -123,7 +123,7 @@ pub(super) struct SalvagedContent {
     pub footer: Option<Footer>,
     /// The offset of the last intact footer, and its sample count.
     pub last_footer: Option<(u64, u64)>,
-    /// Whether the file ends as its writer stated.
+    /// Whether the end of the file is known, so that no samples can be missing there.
     pub end_is_known: bool,
 }
 
@@ -288,8 +288,8 @@ impl Collector<'_> {
         Ok(())
     }
 
-    /// Raises the sample count to `end`. Each chunk takes at least the length of a header. Fails if
-    /// the chunks before this region cannot contain that many samples.
+    /// Raises the sample count to `end`. Fails if the chunks before this region cannot contain that
+    /// many samples: each chunk takes at least the length of a header.
     fn count_samples(&mut self, end: u64, header: &RegionHeader) -> Result<()> {
         if end > (header.offset / HEADER_LEN).saturating_mul(limits::CHUNK_SAMPLES.into()) {
             return Err(Error::corrupt("R-4.1", "the region implies more samples than the file can contain"));

@@ -1,7 +1,8 @@
 //! Judges the chunks of a damaged file by its index and its footers.
 //!
-//! A chunk left by an older file of the same schema has the right file id and valid checksums. Only
-//! the rest of the file can expose it. An entry of the index repeats all fields of a chunk's
+//! A file id can be derived from the inputs, so an older file of the same schema can have the same
+//! id. A chunk that it left then has the right file id and valid checksums. Only the rest of the
+//! file can expose it. An entry of the index repeats all fields of a chunk's
 //! header, so it confirms the chunk as surely as CRC-32 can. But the index page itself can be
 //! stale. The content id settles that: it is a hash of the pages of a commit, its footer and the
 //! previous content id (chapter 7.5). If it matches, the pages and the footer belong together, and
@@ -9,16 +10,17 @@
 //! contradicted.
 //!
 //! A damaged or stale page does no harm if the chunk headers are intact. Its entries repeat the
-//! fields of these headers, so they can be restored, forwards from the first sample of the run and
-//! backwards from its last. The content id shows whether the result is correct.
+//! fields of these headers, so they can be restored: forwards from the first sample of the page's
+//! index run, which lists the chunks that one commit added to one column, and backwards from its
+//! last. The content id shows whether the result is correct.
 //!
 //! Confirmed commits form *chains*, because each content id includes the previous one. A mixture of
 //! two files can contain several chains, each valid for its own file, but only one of them can be
 //! trusted. This is the chain with the content id that the caller supplies, or else the chain that
 //! confirms the largest number of chunks.
 //!
-//! Outside the chain, nothing is confirmed. Pages there can only contradict chunks: those that
-//! overlap an entry but do not match it.
+//! Outside the chain, nothing is confirmed. Pages there can only contradict a chunk, namely one
+//! that overlaps an entry without matching it.
 
 use super::links::Claim;
 use super::scan::{Identity, Region};
@@ -110,7 +112,7 @@ impl Evidence {
     }
 
     /// Returns whether this offset is before the last footer of the chain, which states the sample
-    /// count up to there.
+    /// count up to that point.
     pub(super) fn knows_samples_at(&self, offset: u64) -> bool {
         self.chain.as_ref().is_some_and(|chain| offset < chain.footer)
     }
@@ -343,8 +345,8 @@ impl<'a> Collector<'a> {
     }
 
     /// Returns the entries of all pages of these runs, which belong to one commit; `None` if some
-    /// are missing. Prefers intact pages, and restores the other pages from chunk headers. With
-    /// `restores`, prefers restored pages, because intact ones can be stale.
+    /// are missing. Prefers intact pages, and restores the other pages from chunk headers. If
+    /// `restores` is set, prefers restored pages, because intact ones can be stale.
     fn pages(&self, runs: &[(u32, Run)], commit: Range<u64>, restores: bool) -> Result<Option<Vec<u8>>> {
         let mut all = Vec::new();
         let mut headers: Option<Vec<IndexedChunk>> = None;

@@ -27,8 +27,8 @@
 //! If two files have a common prefix and the end of this file is lost, rule 3 finds only the last
 //! of several foreign chunks. So links can contradict a chunk, but never *confirm* one.
 //!
-//! Rejected: trusting the longest segment. An interrupted copy leaves more of the old file than of
-//! the new one, so that would return old values.
+//! Rejected: trusting the longest segment. An interrupted copy can leave more of the old file than
+//! of the new one, and salvage would then return old values.
 
 use super::scan::Region;
 use crate::Result;
@@ -83,7 +83,7 @@ impl Foreign {
     pub(super) fn find(regions: &[&Region], claim: impl Fn(&Region) -> Claim) -> Result<Self> {
         let mut claims = memory::with_capacity(regions.len())?;
         claims.extend(regions.iter().map(|region| claim(region)));
-        // the last trailer defines the state of the file
+        // if no region is known to belong to this file, its last trailer counts as known
         let knows_end = claims.contains(&Claim::Own);
         let last = regions.iter().rposition(|region| region.header.kind == RegionKind::Trailer);
         if let Some(claim) = last.filter(|_| !knows_end).and_then(|last| claims.get_mut(last)) {

@@ -17,7 +17,7 @@
 //!    restored from chunk headers, which state the same fields.
 //! 3. [`links`] compares neighbors. Each header repeats the CRC of the header before it, so two
 //!    neighbors that disagree cannot both belong to this file.
-//! 4. [`chunks`] takes the remaining chunks, in file order, and recovers the intact blocks of
+//! 4. [`chunks`] accepts the remaining chunks, in file order, and recovers the intact blocks of
 //!    damaged ones. The result is an ordinary reader that finds its chunks in an in-memory list
 //!    instead of the index. Samples keep their indices; samples in no chunk are lost.
 //!
@@ -49,9 +49,9 @@ use std::sync::Arc;
 #[non_exhaustive]
 pub struct Salvaged {
     /// Reads every intact chunk and the intact blocks of damaged chunks. Samples keep their
-    /// indices. Reading a lost sample gives an error of kind [`Corrupt`](crate::ErrorKind::Corrupt)
-    /// that names the lost range. The facts of a column cover the chunks that are at least partly
-    /// intact.
+    /// indices. Reading a lost sample returns an error of kind
+    /// [`Corrupt`](crate::ErrorKind::Corrupt) that names the lost range. The facts of a column
+    /// cover the chunks that are at least partly intact.
     pub reader: Reader,
     /// Exactly the lost samples.
     pub losses: Losses,
@@ -143,9 +143,9 @@ impl<'a> SalvageOptions<'a> {
 /// A lost write, an interrupted copy or a partial restore can leave a chunk of an older file of the
 /// same schema. If the footer and the index are intact, they contradict such a chunk, and it counts
 /// as lost. If they are damaged, it counts as lost if the regions before and after it contradict
-/// it. A chunk of a file with a common prefix can pass that check, so all samples that nothing
-/// confirms are reported as [unconfirmed](Salvaged::unconfirmed). So are the samples of chunks that
-/// a killed writer left after the last commit.
+/// it. A chunk of a file that has a common prefix with this one can pass that check, so all samples
+/// that nothing confirms are reported as [unconfirmed](Salvaged::unconfirmed). So are the samples
+/// of chunks that a killed writer left after the last commit.
 ///
 /// The schema comes from the header or from any footer. Fails if none of them is intact, or if this
 /// release cannot read the file.
@@ -153,8 +153,8 @@ impl<'a> SalvageOptions<'a> {
 /// Cost: one pass over the file, and a second one if chunks are decoded. Allocates memory for the
 /// largest chunk, 200 bytes for each region, and at most 16 times the stored size of damaged chunks
 /// that have blocks. These chunks are read again, and their validity and shape are decoded. A
-/// malicious file can contain many headers that each claim the rest of the file. The first pass
-/// then takes time quadratic in the length of the file.
+/// malicious file can contain many headers that each claim the rest of the file as their body. The
+/// first pass then takes time quadratic in the length of the file.
 ///
 /// ```
 /// use tensilo::salvage::{OnLoss, SalvageOptions, salvage};

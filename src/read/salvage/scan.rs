@@ -31,8 +31,8 @@ pub(super) struct Region {
     pub is_intact: bool,
 }
 
-/// First reads only 64 bytes, because the next header usually follows the region directly, and then
-/// 4 KiB.
+/// The first read is only 64 bytes long, because the next header usually follows the region
+/// directly.
 const READS: ReadSizes = ReadSizes { first: HEADER_LEN, second: 4 << 10, max: 1 << 20 };
 
 /// Returns all regions whose headers obey, in file order. Unreadable bytes count as

@@ -8,10 +8,10 @@
 //! The bytes after the last commit are examined at the end. They do not count as damage if an
 //! append has left them. A writer writes regions in order and commits them with a trailer. So an
 //! append that is in progress, or was stopped, leaves intact regions without a trailer, and the
-//! last of these regions can be cut off at any byte. Its padding and its header, as far as they
-//! exist, must be valid. Anything else is damage, such as a later commit whose trailer or footer is
-//! damaged, because its samples were committed. Bytes lost in a power failure look the same, so
-//! they also count as damage.
+//! last of these regions can be truncated at any byte. Whatever is left of its padding and its
+//! header must be valid. Anything else is damage, such as a later commit whose trailer or footer is
+//! damaged, because its samples were committed. An append that loses bytes in a power failure
+//! cannot be distinguished from such damage, so it also counts as damage.
 
 use super::batch::Batch;
 use super::body::{BodyCheck, BodyFinding, SeenTables, load_body};
@@ -38,9 +38,10 @@ use std::io;
 /// be read, that memory ran out, or that the file needs a newer release or a different build. Works
 /// even on files that cannot be opened.
 ///
-/// Cost: one pass over the file, at the speed of its source or of CRC-32 on each thread. Small
-/// chunks are fetched several MiB at a time; see [`Source::coalesce`]. Allocates 40 bytes for each
-/// chunk of a commit and, for each thread, at most 7 MiB plus, if it decodes, the stored and
+/// Cost: one pass over the file, limited by the speed of its source, or by how fast the
+/// threads compute CRC-32.
+/// Small chunks are fetched several MiB at a time; see [`Source::coalesce`]. Allocates 40 bytes for
+/// each chunk of a commit and, for each thread, at most 7 MiB plus, if it decodes, the stored and
 /// decoded size of the largest chunk. A damaged chunk that has blocks is read again, and its
 /// validity and shape are decoded.
 pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
@@ -220,8 +221,8 @@ impl<'a> FileCheck<'a> {
     }
 }
 
-/// Returns whether an uncommitted append has left the bytes from `start`, the end of the last
-/// commit, to the end of the file. `trailer_crc` is the `header_crc` of the trailer that ends
+/// Returns whether the bytes after the last commit, from `start` to the end of the file, were left
+/// by an uncommitted append. `trailer_crc` is the `header_crc` of the trailer that ends
 /// there; bytes left by an older file do not link to it.
 ///
 /// Cost: reads these bytes.
@@ -245,8 +246,8 @@ fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, tra
     }
 }
 
-/// Returns whether the bytes at which a walk has ended can be the start of another region: its
-/// padding and its header, as far as they exist, must be valid.
+/// Returns whether the bytes at which a walk has ended can be the start of another region:
+/// whatever is present of its padding and its header must be valid.
 fn begins_region(source: &dyn Source, file_header: &FileHeader, walk: &Walk<'_>) -> Result<bool> {
     let (at, Some(previous)) = (walk.at(), walk.previous()) else { return Ok(false) };
     let (alignment, file_id) = (file_header.fields.alignment.into(), file_header.fields.file_id);

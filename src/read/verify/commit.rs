@@ -4,9 +4,9 @@
 //! samples of its column, an index page lists the chunks that were found, and a footer states the
 //! facts of all of them. The facts are recomputed from the chunks and compared.
 //!
-//! These checks stop at the first damage, because after it they would only report the same damage
-//! again. From then on, regions that the index or the footer lists but the walk has not found are
-//! recorded as lost.
+//! These checks stop at the first sign of damage, because after it they would only report the same
+//! damage again. From then on, regions that the index or the footer lists but the walk has not
+//! found are recorded as lost.
 
 use super::report::{Findings, LostBytes, LostRegion, gaps, samples_of_page};
 use crate::bytes::le::u64_of;
@@ -271,7 +271,7 @@ impl<'a> CommitCheck<'a> {
         if allowed {
             return Ok(());
         }
-        let message = format!("a {} cannot follow a {}", header.kind, self.last_kind);
+        let message = format!("a region of kind {} cannot follow one of kind {}", header.kind, self.last_kind);
         Err(Error::corrupt("R-2.9", message).with_offset(header.offset))
     }
 
@@ -340,7 +340,11 @@ impl<'a> CommitCheck<'a> {
                 // an earlier page is damaged, so its entries were not seen
                 column.listed = at + 1;
             } else if is_clean {
-                let message = format!("an index entry does not match the next chunk: {entry:?}");
+                let (samples, offset) = (entry.samples(), entry.offset);
+                let message = format!(
+                    "the index entry for samples {}..{} at offset {offset} does not match the next chunk of the column",
+                    samples.start, samples.end
+                );
                 return Err(Error::corrupt("R-6.2", message).with_offset(header.offset));
             } else {
                 column.missing.push(entry);
@@ -396,11 +400,13 @@ impl<'a> CommitCheck<'a> {
         if !footer.flags.contains(self.flags) {
             return Err(Error::corrupt("R-9.2", "the footer lacks flags that were set earlier in the file"));
         }
-        if footer.commit != self.commits || footer.sample_count < self.sample_count {
-            let message = format!(
-                "the footer states commit number {} after {} commits, or fewer samples than the commit before it",
-                footer.commit, self.commits
-            );
+        if footer.commit != self.commits {
+            let message = format!("the footer states commit number {}, expected {}", footer.commit, self.commits);
+            return Err(Error::corrupt("R-7.5", message));
+        }
+        if footer.sample_count < self.sample_count {
+            let (found, before) = (footer.sample_count, self.sample_count);
+            let message = format!("the footer states {found} samples, fewer than the {before} of the previous commit");
             return Err(Error::corrupt("R-7.5", message));
         }
         self.tables.sort_by_key(|table| (table.column, table.table));
@@ -420,7 +426,7 @@ impl<'a> CommitCheck<'a> {
             .last_footer
             .filter(|&(offset, end)| offset == trailer.footer_offset && align(end, HEADER_LEN) == header.offset);
         if is_clean && (footer.is_none() || trailer.previous_trailer != self.last_trailer) {
-            let message = format!("the trailer points to the wrong footer or trailer: {trailer:?}");
+            let message = format!("the trailer points to the wrong footer or previous trailer: {trailer:?}");
             return Err(Error::corrupt("R-7.7", message).with_offset(header.offset));
         }
         self.last_trailer = header.offset;

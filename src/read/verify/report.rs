@@ -225,8 +225,9 @@ pub(super) fn gaps(
     gaps
 }
 
-/// Returns the samples of the chunks that page `page` of a run lists. Returns `None` unless all
-/// chunks of the run were found, all have the same number of samples, or the run has a single page.
+/// Returns the samples of the chunks that page `page` of a run lists. They are known if all chunks
+/// of the run were found, if all have the same number of samples, or if the run has a single page.
+/// Otherwise returns `None`.
 pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Option<Range<u64>> {
     let entries = page.saturating_mul(PAGE_ENTRIES);
     if run.samples_per_chunk > 0 {
@@ -268,8 +269,8 @@ impl Findings {
         self.unidentified.get(from..to).unwrap_or(&[])
     }
 
-    /// Reports a loss. If the finding for its bytes is not yet identified, adds the loss to that
-    /// finding.
+    /// Reports a loss. If exactly one finding covers the lost bytes and does not name a region yet,
+    /// adds the loss to that finding.
     pub(super) fn report(&mut self, lost: LostRegion) {
         let (mut file_range, is_exact) = match &lost.bytes {
             LostBytes::Exactly(range) => (range.clone(), true),

@@ -121,7 +121,7 @@ impl<'a> Walk<'a> {
             let message = "the file ends without a trailer: it is truncated, or its writer has not committed";
             return Err(Error::corrupt("R-2.9", message).with_offset(self.at));
         }
-        // the padding and both possible headers take less than twice the alignment
+        // the padding and both candidate headers take less than twice the alignment
         let until = chunk.saturating_add(HEADER_LEN);
         let lookahead = match span.get(self.at, until) {
             Some(bytes) => bytes,
@@ -142,10 +142,10 @@ impl<'a> Walk<'a> {
         };
         let at = header.offset;
         if next_offset(header.kind, self.at, alignment) != at {
-            let message = format!("a {} begins at an offset that R-2.7 does not allow", header.kind);
+            let message = format!("a region of kind {} begins at an offset that R-2.7 does not allow", header.kind);
             return Err(Error::corrupt("R-2.7", message).with_offset(at));
         }
-        let found = (at == other).then_some(header); // else a region can be missing before it
+        let found = (at == other).then_some(header); // otherwise a region can be missing before it
         check_padding(lookahead, self.at, at).inspect_err(|_| self.found = found)?;
         Ok(header)
     }

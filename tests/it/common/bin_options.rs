@@ -9,7 +9,7 @@ use tensilo::{ColumnBuffer, ColumnSchema, DType, Reader, Shape, Value};
 /// As in `bins.rs`.
 pub const CODINGS: [(&str, [&str; 2]); 4] = [
     ("pitch", ["gaps; ", "gaps; "]),
-    ("pauses", ["outliers of ", "outliers of "]),
+    ("pauses", ["outliers with ", "outliers with "]),
     ("tokens", ["a dictionary of ", "a dictionary of "]),
     ("halves", ["multiples of 65536", "multiples of 65536"]),
 ];

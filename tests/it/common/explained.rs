@@ -117,7 +117,7 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
         "no encoding of the profile can express the values" => raw > 0 && smallest.is_none(),
         "the smallest encoding of the profile" => chosen == min_bytes && chosen < raw - raw / 20,
         " is smaller, but its estimate from a sample was larger" => min_bytes < chosen,
-        "several blocks would take over 5 % more" => {
+        "several blocks would take over 5 % more space" => {
             in_blocks && !is_blocked(&choice.encoding) && (chosen < 8 << 10 || choice.encoding == "planes-zstd")
         }
         reason => {

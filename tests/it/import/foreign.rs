@@ -84,6 +84,6 @@ fn a_parquet_file_that_is_cut_off_is_reported_as_cut_off() {
         fs::write(&input, &whole[..length]).unwrap();
         let output = folder.path("out.tsl");
         let error = convert_with(std::slice::from_ref(&input), &output, &ConvertOptions::new()).unwrap_err();
-        assert!(error.message().contains("the Parquet file is cut off"), "{length}: {error}");
+        assert!(error.message().contains("the Parquet file is truncated"), "{length}: {error}");
     }
 }

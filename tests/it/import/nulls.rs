@@ -83,6 +83,6 @@ fn values_in_a_column_of_type_null_are_refused() {
         opened(writer.into_bytes().unwrap())
     };
     let error = tensilo::export::batches(&written(column(bools.clone().nullable())), None).unwrap().next().unwrap();
-    assert!(error.unwrap_err().to_string().contains("say \"null\""));
+    assert!(error.unwrap_err().to_string().contains("the type \"null\""));
     assert_eq!(exported(&written(column(bools))).data_type(), &DataType::Boolean, "which cannot be null");
 }

@@ -111,7 +111,7 @@ fn an_input_that_is_not_the_planned_one_is_refused() {
     let mut longer = plan.clone();
     longer.inputs[0].rows += 5;
     longer.shards[2].rows = 222..226;
-    assert!(refused(longer).contains("2 of the planned samples 222..226"));
+    assert!(refused(longer).contains("the inputs yielded 2 samples, but samples 222..226 were planned"));
     let mut beyond = plan;
     beyond.inputs.push(PlannedInput { path: folder.path("nothing"), rows: 1, digest: [0; 16] });
     assert_eq!(file(&beyond, 2).unwrap(), file(&planned(&inputs, 1_000), 2).unwrap(), "it is not opened");

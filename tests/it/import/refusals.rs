@@ -127,7 +127,7 @@ fn batches_that_contradict_the_schema_are_refused() {
             let written = write_batches(&schema, &batches, Stream(Vec::new()), &ConvertOptions::new());
             let error = written.map(|_| ()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::BadInput);
-            assert!(error.message().contains("the schema says"), "{error}");
+            assert!(error.message().contains("in the schema it is"), "{error}");
         }
     }
 }

@@ -152,7 +152,7 @@ fn errors_name_the_object() {
     };
     assert!(convert("mem://bucket/none.parquet").starts_with("mem://bucket/none.parquet: "));
     assert!(convert("mem://bucket/*.arrow").contains("mem://bucket/*.arrow"));
-    assert!(convert("mem://bucket").starts_with("mem://bucket/year=2025/b.parquet: the Parquet file is cut off"));
+    assert!(convert("mem://bucket").starts_with("mem://bucket/year=2025/b.parquet: the Parquet file is truncated"));
     assert!(!folder.path("out.tsl").exists());
 }
 

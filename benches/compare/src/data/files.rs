@@ -54,7 +54,7 @@ pub fn weights(folder: &Path) -> Result<Dataset> {
 fn bf16_tensors(file: &[u8]) -> Result<Vec<bf16>> {
     let (length, rest) = file.split_first_chunk().context("the file is too short")?;
     let length = usize::try_from(u64::from_le_bytes(*length))?;
-    let (header, data) = rest.split_at_checked(length).context("the header is cut off")?;
+    let (header, data) = rest.split_at_checked(length).context("the header is truncated")?;
     let header: Value = serde_json::from_slice(header)?;
     let mut ranges = Vec::new();
     for tensor in header.as_object().context("the header is not a JSON object")?.values() {

@@ -42,18 +42,18 @@ rounded when the file was made, its new values are rounded in the same way.
 
 No new sample is visible until all of them are written. If anything fails before
 that, the file is restored byte for byte. If the process is killed, the bytes
-written so far remain after the last commit, and the next append refuses the
+already written remain after the last commit, and the next append refuses the
 file: recover them with \"tensilo salvage\", or cut them off with --discard-tail.
 
 A dataset gets new files in a new version. If another program publishes a
-version meanwhile, nothing changes, and the append must be repeated.";
+version in the meantime, nothing changes, and the append must be repeated.";
 
 #[derive(Args, Debug)]
 #[command(after_help = APPEND)]
 pub(crate) struct AppendArgs {
     /// The tensilo file, or the folder of the dataset, to append to
     file: PathBuf,
-    /// Files of the formats below, folders or quoted globs; - is standard input
+    /// Files in any of the formats below, folders, or quoted globs; - is standard input
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
     /// Write dataset files of at most N raw bytes each, such as 1GiB [default: one file]
@@ -71,7 +71,7 @@ pub(crate) struct AppendArgs {
     encoding: EncodingArgs,
 }
 
-/// The time that the library has to restore the file after a signal.
+/// How long the library may take to restore the file after a signal.
 const RESTORE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Appends the inputs, and prints a summary.

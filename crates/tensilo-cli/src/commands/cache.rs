@@ -104,7 +104,7 @@ fn clear(args: &LocationArgs, quiet: bool) -> Outcome {
     if quiet { Ok(()) } else { print_line(&format!("{}: removed {}", shown(cache.folder()), cached(&stats))) }
 }
 
-/// Returns the cache that the arguments name, or else the environment.
+/// Returns the cache that the arguments name, or else the cache that the environment names.
 fn cache(args: &LocationArgs) -> Outcome<Cache> {
     let found = match &args.folder {
         Some(folder) => Cache::in_folder(folder).map(Some),

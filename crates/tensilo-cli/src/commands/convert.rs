@@ -4,7 +4,7 @@
 //! The library reads, infers shapes and encodes. This module passes the options to it, shows
 //! progress, and prints a summary of columns, inferred shapes and casts. Notes report surprises:
 //! samples whose shape differs from the shape of the other samples, and columns whose elements are
-//! not the values themselves, such as scaled integers.
+//! not the values themselves, such as the unscaled integers of decimals.
 //!
 //! If an input contradicts what was inferred earlier, the conversion restarts. This works for files
 //! and objects, which are not visible until they are complete, but not for streams.
@@ -30,11 +30,11 @@ Examples:
   tensilo convert 'shards/*.parquet' -o train.tsl --bf16
       round floats to bf16; the summary lists the rounding errors
   tensilo convert a.arrow b.arrow -o both.tsl --columns id,mel --cast mel=f16
-      two columns of two files, one of them rounded
+      two columns of two files, and one column is rounded
   zstdcat train.arrows.zst | tensilo convert - -o train.tsl
       an Arrow stream from standard input; this also works for other formats
   tensilo convert train.parquet -o train.tsl --profile raw --align 4096
-      uncompressed: samples are read without decoding, also with O_DIRECT
+      uncompressed: samples are read without decoding, even with O_DIRECT
   tensilo convert train.tsl -o small.tsl --profile small --columns id,mel
       rewrite a tensilo file with another profile and fewer columns
   tensilo convert 's3://b/raw/*.parquet' -o s3://b/train --shard-bytes 1GiB
@@ -48,11 +48,11 @@ Examples:
 Formats, recognized by content, or by extension if the content is ambiguous:
   .parquet                   Parquet
   .arrow, .arrows, .feather  Arrow IPC file or stream
-  .npy, .npz                 NumPy: a column for each array; axis 0 is samples
-  .safetensors               a column for each tensor; axis 0 is samples
-  .tar, .tar.gz, .tgz        WebDataset: a column for each suffix, and __key__
-  .tfrecord, .tfrecord.gz    tf.train.Example: a column for each feature
-  .jsonl, .ndjson, .json     objects: a column for each member; also .gz
+  .npy, .npz                 NumPy: a column per array; samples along axis 0
+  .safetensors               a column per tensor; samples along axis 0
+  .tar, .tar.gz, .tgz        WebDataset: a column per suffix, and __key__
+  .tfrecord, .tfrecord.gz    tf.train.Example: a column per feature
+  .jsonl, .ndjson, .json     objects: a column per member; also .gz
   .idx                       Megatron: the column tokens, from the .bin file
                              next to it
   .tsl                       tensilo
@@ -108,7 +108,7 @@ pub(crate) struct ConvertArgs {
     /// Omit a column; repeatable
     #[arg(long, value_name = "NAME")]
     pub(super) skip: Vec<String>,
-    /// Rename a column; repeatable. A field stays in its struct: a.b=a.c
+    /// Rename a column; repeatable. The name of a field keeps its struct: a.b=a.c
     #[arg(long, value_name = "NAME=NEW", value_parser = options::rename)]
     rename: Vec<(String, String)>,
     /// Declare the shape of a list column, with * for a varying extent; repeatable [default:
@@ -118,7 +118,7 @@ pub(crate) struct ConvertArgs {
     /// Align every chunk to a multiple of BYTES; 4096 allows O_DIRECT
     #[arg(long, value_name = "BYTES", value_parser = options::alignments(), default_value = "64")]
     pub(super) align: u32,
-    /// Ignore the null counts that inputs state, and search their structs and lists for nulls in an
+    /// Ignore the null counts recorded in the inputs, and search structs and lists for nulls in an
     /// additional pass
     #[arg(long)]
     ignore_statistics: bool,
@@ -167,7 +167,7 @@ fn check_output(args: &ConvertArgs) -> Outcome {
             "{path}: this is a folder; write to another path, or append to the dataset in it with \"tensilo append\""
         )),
         None if ends_in_slash => refused(format!(
-            "{path}: the trailing slash names a folder; remove it to write a file, or use --shard-bytes 1GiB to write a \
+            "{path}: a trailing slash means a folder; remove it to write a file, or use --shard-bytes 1GiB to write a \
              dataset"
         )),
         Some(_) if args.output.extension().is_some_and(|extension| extension == "tsl") && !args.output.is_dir() => {
@@ -257,7 +257,7 @@ fn write_columns(schema: &Schema, columns: &[(u64, u64, Option<CastFacts>)], out
     Ok(columns.iter().map(|(raw, _, _)| *raw).fold(0, u64::saturating_add))
 }
 
-/// Returns a line about the size of the output. `destination` is a text such as "the file" or
+/// Returns a line about the size of the output. `destination` is a phrase such as "the file" or
 /// "3 files".
 fn sizes(args: &ConvertArgs, samples: u64, raw: u64, stored: u64, destination: &str) -> String {
     let (path, raw_text, stored_text) = (shown(&args.output), text::bytes(raw), text::bytes(stored));

@@ -211,10 +211,10 @@ pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
             change(folder, format!("drop column {name:?}"), quiet, |changes| changes.drop_column(name))
         }
         DatasetCommand::SetWindowSizes { folder, run, window } => {
-            let order = WindowSizes::new(*run, *window)?;
-            let text = format!("set the order to runs of {run} samples in windows of {window} runs");
+            let sizes = WindowSizes::new(*run, *window)?;
+            let text = format!("set the window sizes: runs of {run} samples, windows of {window} runs");
             change(folder, text, quiet, |changes| {
-                changes.set_window_sizes(order);
+                changes.set_window_sizes(sizes);
                 Ok(())
             })
         }
@@ -280,7 +280,7 @@ fn repack(args: &RepackArgs, quiet: bool) -> Outcome {
     changes.repack(args.shard_bytes, &options, &mut |done| progress.set("repacking", done, total))?;
     drop(progress);
     let (profile, shard_bytes) = (args.encoding.profile.name(), text::bytes(args.shard_bytes));
-    publish(changes, &args.folder, format!("repack to files of {shard_bytes}, profile {profile}"), quiet)?;
+    publish(changes, &args.folder, format!("repack into files of at most {shard_bytes}, profile {profile}"), quiet)?;
     if quiet {
         return Ok(());
     }
@@ -289,7 +289,8 @@ fn repack(args: &RepackArgs, quiet: bool) -> Outcome {
     print_line(&format!("before: {files}, {bytes} in total; version {version} keeps them until it is removed"))
 }
 
-/// Removes old versions and the files that only those versions need, or lists both.
+/// Removes old versions and the files that only those versions need. With `dry_run`, only lists
+/// them.
 fn gc(folder: &Path, keep: Option<NonZeroU64>, dry_run: bool, quiet: bool) -> Outcome {
     let garbage = Garbage::find(folder, keep.map_or(u64::MAX, u64::from))?;
     let mut output = Output::stdout();
@@ -416,7 +417,7 @@ pub(crate) struct ColumnSums {
     pub(crate) stored_bytes: u64,
     pub(crate) nulls: u64,
     pub(crate) chunks: u64,
-    /// The largest errors of the casts in any file, and the sums of their counts.
+    /// The facts of the casts: the largest errors in any file, and the sums of the counts.
     pub(crate) cast: Option<CastFacts>,
 }
 

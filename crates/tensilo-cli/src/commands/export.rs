@@ -32,10 +32,10 @@ Examples:
   tensilo export train.tsl -o - --format arrows | other-program
   tensilo export train.tsl -o mel.npy --columns mel    one column, for NumPy
   tensilo export train/ -o train.parquet               a dataset as one file
-  tensilo export train/ -o tables/ --format parquet    one file per data file
+  tensilo export train/ -o tables/ --format parquet    one file per group
 
-The extension of OUT selects the format. These are lossless, including nulls and
-metadata:
+The extension of OUT selects the format. These are lossless, and preserve nulls
+and metadata:
   .parquet      Parquet
   .arrow        Arrow IPC file
   .arrows       Arrow IPC stream
@@ -45,13 +45,14 @@ These refuse what they cannot express:
   .npz          several such columns, uncompressed
   .safetensors  several such columns; bf16 stays bf16
   .tar          WebDataset: texts as .txt, integers as .cls, tensors as .npy,
-                bytes unchanged; the column __key__ has the keys
+                bytes unchanged; the column __key__ gives the keys
   .idx          Megatron: one column of lists of tokens without nulls; the
                 tokens go to the .bin file next to it
 
-Parquet and Arrow files have the Arrow types of the source. Rounded columns get
-the type that they had before rounding; other bf16 columns become float32.
---tensors extension preserves declared shapes.
+Parquet and Arrow files have the Arrow types of the files that were originally
+converted. Rounded columns get the type that they had before rounding; other
+bf16 columns become float32.
+--tensors extension preserves the shapes of tensors.
 
 All samples of a dataset are exported in order; if a file lacks a column, its
 samples are null in that column. With -o OUT/, each group of samples becomes one
@@ -63,7 +64,7 @@ pub(crate) struct ExportArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     file: PathBuf,
     /// The file to write; - is standard output. For a dataset, an existing folder or a path that
-    /// ends in / receives one file per data file
+    /// ends in / receives one file per group of samples
     #[arg(short, long, value_name = "OUT")]
     output: PathBuf,
     /// The output format [default: from the extension of OUT]
@@ -76,7 +77,7 @@ pub(crate) struct ExportArgs {
     /// The form of tensors [default: as in the Arrow or Parquet source, otherwise extension]
     #[arg(long, value_enum)]
     tensors: Option<TensorsArg>,
-    /// Write the stored types instead of the types of the source
+    /// Write the stored types instead of the types of the files that were converted
     #[arg(long)]
     stored_types: bool,
     /// Replace the output if it exists; allow binary data on a terminal
@@ -289,11 +290,11 @@ fn outputs(folder: &Path, dataset: &Dataset, extension: &OsStr) -> Outcome<Vec<P
     for file in first_files(dataset) {
         let file = file?;
         let output = folder.join(file.strip_prefix(&shared).unwrap_or(&file)).with_extension(extension);
-        // refuse it before anything is written
+        // refuse a duplicate before anything is written
         if !seen.insert(output.clone()) {
             let path = display_path(&output);
             let message =
-                format!("{path}: two groups of the dataset would be exported to this file; export to one file instead");
+                format!("{path}: two groups of the dataset would be exported to this file; export to a single file");
             return Err(Failure::Usage(message));
         }
         outputs.push(output);

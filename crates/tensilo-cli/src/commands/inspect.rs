@@ -41,7 +41,7 @@ pipe, each row is one line. --wide prints more facts, on lines of any width.
 
 \"block\" is the average decoded size of a block; each block is read and checked
 individually. \"cold read\" is how many bytes are read for one random sample that
-is not cached: its block and the start of its chunk, up to the blocks; or the
+is not cached: its block and everything in its chunk before the blocks, or the
 whole chunk if it has no blocks. \"amplification\" is \"cold read\" divided by the
 average stored size of a sample.
 
@@ -49,7 +49,7 @@ average stored size of a sample.
 or tier, the size with every encoding, and the choice of each profile with its
 reason. Elements of text and bytes are single bytes; nulls and extents are not
 counted. --regret also tries all combinations of encodings and their options,
-and prints by how many percent each choice is worse than the best. This takes a
+and prints how much worse than the best each choice is, in percent. This takes a
 second for a chunk of 512 KiB.
 
 JSON, schema tensilo.inspect/1 (these members are stable, and more may be
@@ -92,7 +92,7 @@ pub(crate) struct InspectArgs {
     /// Print a JSON document
     #[arg(long)]
     json: bool,
-    /// Print all facts of each column, in lines of any width
+    /// Print all facts about each column, in lines of any width
     #[arg(long, conflicts_with = "json")]
     wide: bool,
     /// Explain the size of one chunk of each column
@@ -587,8 +587,8 @@ fn trials_table(explanation: &Explanation) -> Table {
 fn choices_table(ChunkExplanation { explanation, regrets }: &ChunkExplanation) -> Table {
     let has_regrets = regrets.iter().any(Option::is_some);
     let mut table = Table::new(match has_regrets {
-        true => &["profile", "takes", ">bytes", "", ">regret", "because"],
-        false => &["profile", "takes", ">bytes", "", "because"],
+        true => &["profile", "chooses", ">bytes", "", ">regret", "because"],
+        false => &["profile", "chooses", ">bytes", "", "because"],
     });
     for (choice, regret) in explanation.choices.iter().zip(regrets) {
         let mut row = vec![
@@ -627,7 +627,7 @@ fn cold_read(explanation: &Explanation) -> String {
         }
     };
     let amplification = amplification_text(explanation.read_amplification());
-    format!("a cold sample takes {}{details}: read amplification {amplification}", text::bytes(cold.bytes()))
+    format!("cold read of a sample: {}{details}, read amplification {amplification}", text::bytes(cold.bytes()))
 }
 
 fn bits(explanation: &Explanation, bytes: Option<u64>) -> String {

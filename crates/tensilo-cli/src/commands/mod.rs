@@ -1,4 +1,5 @@
-//! The commands of the program, and the command line as a whole: overview, exit codes, dispatch.
+//! The commands of the program, and the command line that contains them: overview, exit codes,
+//! dispatch.
 //!
 //! Each command is a module that contains its arguments, its help and its implementation. A command
 //! checks its arguments before it writes the first byte, prints data to standard output, and
@@ -56,7 +57,7 @@ Exit codes:
   1  the file is damaged or not a tensilo file
   2  bad usage or unsupported input
   3  reading or writing failed
-  4  a bug in tensilo or a fault of this machine; please report it
+  4  a bug in tensilo or a fault of this machine; please report this
   5  `verify`: all committed samples are intact, but the writer has not finished
   130, 143, 129  stopped by Ctrl-C, SIGTERM or SIGHUP; no file was changed
                  (a second signal ends the program at once: `append` can then
@@ -158,13 +159,13 @@ mod tests {
         let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
         for profile in Profile::ALL {
             let name = profile.name();
-            let special = format!("with --profile {name} ");
+            let special = format!("with --profile {name}, ");
             let before = if help.contains(&special) { special.as_str() } else { "[default: " };
             let chunk = format!("{before}{}KiB", profile.chunk_bytes() >> 10);
             let block = match profile.block_bytes() {
-                Some(8192) => "[default: 8KiB, ".to_owned(),
-                Some(bytes) => format!("with --profile {name} {}KiB", bytes >> 10),
-                None => format!("with {name} none]"),
+                Some(8192) => "[default: 8KiB; ".to_owned(),
+                Some(bytes) => format!("with --profile {name}, {}KiB", bytes >> 10),
+                None => format!("with {name}, none]"),
             };
             for expected in [chunk, block, format!("- {name}: For ")] {
                 assert!(help.contains(&expected), "{expected}: {help}");

@@ -2,12 +2,12 @@
 //! to a new one.
 //!
 //! The core finds every intact chunk, even if the header, the index or a footer is lost. Samples
-//! that a column has lost become nulls in that column, so all samples keep their numbers. If
+//! that a column has lost become nulls in that column, so all samples keep their indices. If
 //! neither an index nor a footer confirms a chunk, it is copied, and its samples are listed as
 //! unconfirmed.
 //!
 //! A report is printed as JSON or as text. For a file, both come from a [`SalvageReport`]. For a
-//! dataset, both come from [`FileLosses`]: its files are salvaged individually, but sample numbers
+//! dataset, both come from [`FileLosses`]: its files are salvaged individually, but sample indices
 //! refer to the whole dataset.
 
 use super::dataset::{DatasetSize, dataset_id, set_time, summary};
@@ -42,19 +42,18 @@ index is intact, only the samples in its damaged blocks are lost. If the file
 header and all footers are lost, nothing can be salvaged, because the columns
 are unknown. BROKEN.tsl is never changed.
 
-If the index and the footer are damaged too, nothing proves that a chunk belongs
-to this file and not to an older one. Its samples are copied, but listed as
-unconfirmed; OUT.tsl lists them in the metadata \"tensilo.unconfirmed\" of their
-columns.
+If neither the index nor a footer confirms a chunk, it could come from an older
+file. Its samples are copied, but listed as unconfirmed; OUT.tsl lists them in
+the metadata key \"tensilo.unconfirmed\" of their columns.
 
 Samples that a column has lost become nulls in that column, and all samples
-keep their numbers. With --drop-lost, samples that any column has lost are
-dropped, and later samples get lower numbers. The encoding options apply only
-to chunks with such nulls or gaps.
+keep their indices. With --drop-lost, samples that any column has lost are
+dropped, and the indices of later samples shift down. The encoding options
+apply only to chunks in which samples became null or were dropped.
 
 In a dataset with a manifest, every file is salvaged. The new dataset has the
-same groups and sample numbers. If a file is missing, destroyed or not the one
-that the manifest lists, all samples of its columns become null.
+same groups and sample indices. If a file is missing, destroyed or not the one
+that the manifest lists, the samples that it stores become null.
 
 Exits with 1 if a sample is lost or unconfirmed, or if samples could be missing
 at the end; the output is still written completely.
@@ -66,7 +65,7 @@ added):
   committed_samples      up to the last commit with an intact footer, or null
   end_is_known           if false, samples could be missing at the end
   columns: [{ name, chunk_count, stored_bytes, lost_count,
-    lost     [[first, end], ...] sample numbers, end excluded
+    lost     [[first, end], ...] sample indices, end excluded
     unconfirmed_count, unconfirmed  the same for unconfirmed samples }]
   output             null, or { path, file_bytes, sample_count, file_id,
     content_id }
@@ -75,7 +74,7 @@ For a dataset, schema tensilo.salvage-dataset/1:
   files: [{ path, ok, samples,
     message  why everything in the file is lost, or null
     columns  [{ name, lost_count, lost, unconfirmed_count, unconfirmed }], with
-             sample numbers of the dataset }]
+             sample indices in the dataset }]
   output   null, or { path, dataset_id, sample_count, files, file_bytes }";
 
 #[derive(Args, Debug)]
@@ -230,7 +229,7 @@ impl<K> SalvageReport<'_, K> {
             Some(_) => {}
         }
         if !end_is_known {
-            remarks.push("the end of the file is missing or damaged; it could have had more samples".to_owned());
+            remarks.push("the end of the file is missing or damaged; the file could have had more samples".to_owned());
         }
         let (any, all) = (losses.of_all().count(), reader.sample_count());
         let unconfirmed = unconfirmed.of_all().count();
@@ -254,7 +253,7 @@ impl<K> SalvageReport<'_, K> {
 fn salvage_dataset(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcome<Exit> {
     if args.drop_lost || args.force {
         let option = if args.force { "--force" } else { "--drop-lost" };
-        return Err(Failure::Usage(format!("{option} applies only to a file, and this is a dataset")));
+        return Err(Failure::Usage(format!("{option} applies only to a file, but this is a dataset")));
     }
     let mut changes = args.output.as_ref().map(|folder| create_like(dataset, folder)).transpose()?;
     let (mut losses, mut output) = (Vec::new(), Output::stdout());
@@ -315,9 +314,9 @@ pub(crate) struct ColumnLosses {
     name: String,
     /// The number of the column in the dataset.
     pub(crate) number: usize,
-    /// The lost samples, as sample numbers of the dataset.
+    /// The lost samples, as sample indices in the dataset.
     pub(crate) lost: Vec<Range<u64>>,
-    /// The unconfirmed samples, as sample numbers of the dataset.
+    /// The unconfirmed samples, as sample indices in the dataset.
     unconfirmed: Vec<Range<u64>>,
 }
 
@@ -469,7 +468,7 @@ fn pairs(ranges: &[Range<u64>]) -> Vec<[u64; 2]> {
 /// Returns the remark about unconfirmed samples.
 fn unconfirmed_remark(count: u64) -> String {
     format!(
-        "unconfirmed: {}; the index or the footer is also damaged, so they could come from an older file",
+        "unconfirmed: {}; neither the index nor a footer confirms them, so they could come from an older file",
         text::count(count, "sample")
     )
 }

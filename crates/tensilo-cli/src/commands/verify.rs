@@ -5,7 +5,7 @@
 //! samples were appended is not. Without a manifest, the files of a folder or a pattern are
 //! independent.
 //!
-//! The verdict is the exit code. It stays the same if the reader of the output closes the pipe
+//! The verdict is the exit code. It stays the same even if the reader of the output closes the pipe
 //! early.
 
 use crate::failure::{Exit, Failure, Outcome, foreign_format, verdict};
@@ -166,7 +166,7 @@ fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl 
     }
 }
 
-/// The result for a file of a dataset: a report, or the reason why it is not the file that the
+/// The result for a file of a dataset: a report, or the reason why the file is not the one that the
 /// manifest lists.
 type FileResult = Result<VerifyReport, String>;
 
@@ -209,7 +209,7 @@ fn verify_listed(reader: &Reader, args: &VerifyArgs, quiet: bool) -> Outcome<Ver
     let progress = Progress::new(Unit::Bytes, quiet);
     let mut advance = |bytes| progress.set("verifying", bytes, Some(reader.file_bytes()));
     let mut report = reader.verify(args.options().progress(&mut advance))?;
-    // a dataset can use an earlier commit of a file, from before its writer finished
+    // a dataset can use an earlier commit of a file, written before the writer finished
     report.findings.retain(|finding| finding.kind == FindingKind::Damaged);
     Ok(report)
 }

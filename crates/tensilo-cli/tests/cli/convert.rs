@@ -43,7 +43,7 @@ fn mistakes_have_exit_codes_and_leave_no_file() {
         ("convert SPEECH -o b.tsl --column-profile mel=tiny", 2, "expected one of fast, balanced"),
         ("convert SPEECH -o b.tsl --column-profile f=fast", 2, "there is no column \"f\""),
         ("convert SPEECH a.tsl -o no.tsl", 2, "not a tensilo file, but"),
-        ("convert SPEECH -o new/", 2, "the trailing slash names a folder; remove it to write a file"),
+        ("convert SPEECH -o new/", 2, "a trailing slash means a folder; remove it to write a file"),
         ("convert SPEECH -o .", 2, "\"tensilo append\""),
         ("convert SPEECH -o new.tsl --shard-bytes 1MiB", 2, "omit .tsl"),
     ] {
@@ -326,7 +326,7 @@ fn other_formats_come_back_as_they_were() {
     folder.done("convert a.npy -o npy.tsl");
     has(&folder.text("append npy.tsl FORMATS/npy/version-2.npy"), &["5 samples appended, 10 in all"]);
     folder.file("cut.npy", &fs::read(folder.path("a.npy")).unwrap()[..200]);
-    folder.fails("convert cut.npy -o cut.tsl", 2, "cut.npy: the array is cut off");
+    folder.fails("convert cut.npy -o cut.tsl", 2, "cut.npy: the array is truncated");
 
     // options apply to all formats
     let words = "--shard-bytes 40 --columns label,half --cast half=bf16";

@@ -232,7 +232,7 @@ fn a_repack_is_as_a_conversion_to_files_of_that_size() {
     assert!((2..5).contains(&groups(&large).len()), "{} files of 5 samples", groups(&large).len());
     assert_eq!(groups(&small), groups(&large));
     folder.done("verify small --deep");
-    has(&folder.text("dataset log small --json"), &["repack to files of 153.6 kB, profile fast"]);
+    has(&folder.text("dataset log small --json"), &["repack into files of at most 153.6 kB, profile fast"]);
     // the default is files of 1 GiB
     let text = folder.text("dataset repack small --quiet --threads 3");
     assert_eq!((text.as_str(), groups(&small).len()), ("", 1));
@@ -290,7 +290,7 @@ fn columns_are_added_renamed_and_dropped_and_the_order_is_set() {
     let log = folder.json("dataset log . --json");
     let changes = log["versions"].as_array().unwrap().iter().map(|version| version["change"].as_str().unwrap());
     let expected = [
-        "set the order to runs of 2 samples in windows of 5 runs",
+        "set the window sizes: runs of 2 samples, windows of 5 runs",
         "drop column \"x\"",
         "rename column \"label\" to \"class\"",
         "add the columns of 2 files",
@@ -397,7 +397,7 @@ fn a_damaged_file_gives_no_output() {
     folder.file("b.tsl", damaged_file());
     folder.fails("export ?.tsl -o out.parquet", 1, "b.tsl");
     folder.fails("export ?.tsl -f -o a.tsl", 2, "--format");
-    folder.fails("export ?.tsl -f --format arrow -o a.tsl", 2, "itself");
+    folder.fails("export ?.tsl -f --format arrow -o a.tsl", 2, "a file of this dataset");
     assert_eq!(folder.names(), ["a.tsl", "b.tsl"]);
 }
 
@@ -457,10 +457,10 @@ fn an_output_that_is_a_file_of_the_dataset_is_refused() {
         assert!(fs::read(folder.path(output)).ok() == before, "{output}");
     };
     // the file with the sample, and another one
-    refused("a.tsl", "itself");
-    refused("b.tsl", "itself");
+    refused("a.tsl", "a file of this dataset");
+    refused("b.tsl", "a file of this dataset");
     folder.done("dataset create .");
-    refused("b.tsl", "itself");
+    refused("b.tsl", "a file of this dataset");
     // the files of a manifest, existing or not
     for name in ["0000000001.json", "0000000002.json", "pages/new.arrow"] {
         refused(&format!("manifest/{name}"), "in the folder of the manifest");

@@ -160,7 +160,7 @@ fn impossible_requests_are_bad_usage() {
         ("-c x -i 3..1", "ends before it starts"),
         ("-c x", "--indices"),
         ("-c t -i 0 --format npy", "--format raw or --format json"),
-        ("-c t -i 0 --as bits", "--as bits any type except bytes and text"),
+        ("-c t -i 0 --as bits", "--as bits accepts any type except bytes and text"),
         ("-c n -i 0 --as f32", "--as f32 needs floats of at most 32 bits"),
     ] {
         folder.fails(&format!("get a.tsl {words}"), 2, message);

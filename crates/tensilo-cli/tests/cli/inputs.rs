@@ -234,7 +234,8 @@ fn an_output_that_is_an_object_of_the_dataset_is_refused() {
     let folder = folder_of(&["data/a.tsl"]);
     folder.done("dataset create data");
     let (_server, url) = hosted(&folder, "data");
-    for (output, message) in [("a.tsl", "of the dataset itself"), ("manifest/x.arrow", "in the folder of the manifest")]
+    for (output, message) in
+        [("a.tsl", "a file of this dataset"), ("manifest/x.arrow", "in the folder of the manifest")]
     {
         folder.fails(&format!("export {url} -o {url}/{output} --format arrow --force"), 2, message);
     }

@@ -152,7 +152,7 @@ fn verify_names_the_damaged_files_of_a_dataset() {
     let path = folder.path("manifest/0000000001.json");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replace("create", "Create")).unwrap();
-    folder.fails("verify .", 1, "0000000001.json: it is damaged");
+    folder.fails("verify .", 1, "0000000001.json: the file is damaged");
 }
 
 /// M-3.5
@@ -197,7 +197,7 @@ fn a_damaged_file_becomes_a_whole_one_with_nulls_for_what_is_lost() {
     let folder = broken();
     let before = fs::read(folder.path("broken.tsl")).unwrap();
     let text = folder.fails("salvage broken.tsl -o out.tsl", 1, "").text();
-    has(&text, &["20..30", "90 of 100 samples are intact in all columns", "it could have had more samples"]);
+    has(&text, &["20..30", "90 of 100 samples are intact in all columns", "the file could have had more samples"]);
     has(&text, &["out.tsl: 100 samples"]);
     folder.done("verify out.tsl --deep");
     assert_eq!(folder.json("get out.tsl -c a -i 19,20,29,30"), json!([19, null, null, 30]));

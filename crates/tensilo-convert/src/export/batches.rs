@@ -1,7 +1,7 @@
-//! Reads the samples of a table that is exported, batch by batch, and the options that select them.
+//! Reads the samples of an exported table batch by batch, and defines the options of an export.
 //!
 //! All export formats read their samples through this module. A pass decodes chunks in order,
-//! reports its progress after each batch, and stops if the progress function requests it. Formats
+//! reports its progress after each batch, and stops if the progress function requests that. Formats
 //! that store one column after another make a pass for each column.
 
 use std::collections::BTreeSet;
@@ -55,7 +55,7 @@ pub(super) struct ExportBatch<'a> {
     /// The number of the first sample.
     pub first: u64,
     pub sample_count: usize,
-    /// The samples of each column. `None` if all of them are null.
+    /// The samples of each column, or `None` if all samples of the column are null.
     pub columns: &'a [Option<ColumnBuffer>],
 }
 

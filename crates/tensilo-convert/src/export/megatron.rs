@@ -1,7 +1,7 @@
 //! Writes tokens as a Megatron indexed dataset: a file of tokens and an index.
 //!
 //! The index lists the lengths of all sequences before the first offset, but the lengths are known
-//! only once the tokens are written. So they are collected in a temporary file. The index is
+//! only once the tokens are written. So the lengths are collected in a temporary file. The index is
 //! published after the tokens, because a reader finds the dataset by its index.
 
 use super::batches::{TableExport, TargetOptions, sample_bytes};
@@ -14,15 +14,16 @@ use tensilo::export::Table;
 use tensilo::sink::Sink;
 use tensilo::{ColumnSchema, Error, LogicalType, Result};
 
-/// Writes a column of tokens as a Megatron indexed dataset: the index (`.idx`) and the tokens
-/// (`.bin`), which have the same name. Returns both sinks.
+/// Writes a column of tokens as a Megatron indexed dataset: an index (`.idx`) and a file of tokens
+/// (`.bin`), whose names differ only in the extension. Returns both sinks.
 ///
 /// Each sample becomes a document with one sequence. The index is published last, because the
 /// tokens are not a dataset without it.
 ///
 /// Refuses columns that do not have one dimension, types that Megatron does not support, and nulls.
 ///
-/// Cost: the column is decoded once. Memory: one chunk. A temporary file takes 4 bytes per sample.
+/// Cost: the column is decoded once. Memory: one chunk. A temporary file has 4 bytes for each
+/// sample.
 pub fn export_megatron<'a, T: Table, K: Sink>(
     table: &'a T,
     (mut index, mut tokens): (K, K),
@@ -51,7 +52,7 @@ pub fn export_megatron<'a, T: Table, K: Sink>(
 fn column_type_code(column: &ColumnSchema) -> Result<u8> {
     let refused = |what: String| Error::bad_input(format!("column {:?}: {what}", column.name));
     if !column.levels.is_empty() || column.is_struct_nulls() || column.shape.rank() != 1 || column.dtype.is_string() {
-        return Err(refused(format!("{} is not a list of tokens, as required for a document", column.type_name())));
+        return Err(refused(format!("{} is not a list of tokens, but each document is one", column.type_name())));
     }
     LogicalType::check_numbers(column)?;
     let advice = "; its types are u8, u16, i8, i16, i32, i64, f32 and f64";

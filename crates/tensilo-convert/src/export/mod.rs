@@ -61,7 +61,7 @@ impl TargetFormat {
 /// Writes columns of a file, or of another [`Table`], to a sink, and returns the sink.
 ///
 /// Refuses what the format cannot express, such as nulls in arrays. Values do not change; for a
-/// format without bf16, they are widened to f32, which is exact.
+/// format without bf16, bf16 values are widened to f32, which is exact.
 ///
 /// Cost: each chunk is decoded once. Memory: one chunk of each column.
 ///

@@ -103,7 +103,7 @@ pub(super) fn only_column<'a>(mut columns: impl Iterator<Item = &'a ColumnSchema
         (Some(column), None) => Ok(column),
         (None, _) => Err(no_column()),
         (Some(first), Some(second)) => Err(Error::bad_input(format!(
-            "the format holds one column, but {:?}, {:?} and possibly more are selected; choose one with --columns",
+            "the format holds only one column, but {:?}, {:?} and possibly more are selected; choose one (--columns)",
             first.name, second.name
         ))),
     }
@@ -148,7 +148,7 @@ impl ArrayForm {
         let extent = |extent: &Extent| if let Extent::Fixed(extent) = extent { Some(*extent) } else { None };
         match column.shape.extents().iter().map(extent).collect() {
             Some(shape) => Ok(Self { dtype: column.dtype, shape }),
-            None => refused(&format!("samples have several shapes ({}), but an array has one", column.shape)),
+            None => refused(&format!("samples have several shapes ({}), but an array has only one", column.shape)),
         }
     }
 

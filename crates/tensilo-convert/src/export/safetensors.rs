@@ -1,8 +1,8 @@
 //! Writes columns as the tensors of a safetensors file.
 //!
 //! The header contains the offsets of all tensors. They follow from the number of samples and the
-//! shapes, so the header is written before any sample is read. Elements of 4 or 6 bits are packed,
-//! as the format requires.
+//! shapes, so the header can be written before any sample is read. Elements of 4 or 6 bits are
+//! packed, as the format requires.
 
 use super::batches::TableExport;
 use super::npy::{ArrayForm, Bf16, check_not_empty, write_error, write_samples};
@@ -41,8 +41,8 @@ fn header(columns: &[&ColumnSchema], sample_count: u64) -> Result<Vec<u8>> {
         if !bits.is_multiple_of(8) {
             let (name, dtype, count) = (&column.name, column.dtype, elements.unwrap_or(0));
             let message = format!(
-                "column {name:?}: {count} packed elements of type {dtype} do not fill whole bytes, as safetensors \
-                 requires; export a different number of samples, or export to .parquet or .arrow"
+                "column {name:?}: safetensors needs whole bytes, which {count} packed elements of type {dtype} do not \
+                 fill; export a different number of samples, or export to .parquet or .arrow"
             );
             return Err(Error::bad_input(message));
         }

@@ -1,9 +1,8 @@
 //! Writes samples as the files of a tar archive, in the layout of WebDataset.
 //!
 //! An archive has neither a schema nor a list of samples: readers find samples by the names of
-//! files. A sample that a reader would lose, or merge with another sample, is refused: a sample
-//! without any value, with a repeated key, or with a key that a reader would split at another
-//! place.
+//! files. Samples that a reader would lose, or merge with another sample, are refused: samples
+//! without any value, with a repeated key, or with a key that a reader would split differently.
 
 use super::batches::{ExportBatch, TableExport, sample_bytes};
 use super::npy::{Bf16, check_numpy, npy_header, write_elements, write_error};
@@ -65,7 +64,7 @@ struct FileColumn {
     form: FileForm,
     dtype: DType,
     extents: Vec<Extent>,
-    /// Whether any sample so far is not null.
+    /// Whether a sample that is not null has been found.
     has_values: bool,
 }
 
@@ -80,8 +79,8 @@ enum FileForm {
 }
 
 impl FileColumn {
-    /// Returns the form of a column. The suffix is its name, with an extension for its type unless
-    /// it already has one.
+    /// Returns how the samples of a column are written. The suffix is the name of the column, with
+    /// an extension for its type unless the name already has one.
     fn of(column: &ColumnSchema) -> Result<Self> {
         let refused = |what: &str| Err(Error::bad_input(format!("column {:?}: {what}", column.name)));
         if !column.levels.is_empty() || column.is_struct_nulls() {
@@ -221,8 +220,8 @@ impl<W: Write> Samples<W> {
     }
 }
 
-/// Returns whether programs that unpack an archive write a file with this key to the target folder,
-/// with its full name.
+/// Returns whether programs that unpack an archive write a file with this key inside the target
+/// folder, under its full name.
 fn is_safe_path(key: &str) -> bool {
     !key.starts_with('/') && !key.contains('\0') && key.split('/').all(|part| part != "..")
 }
@@ -237,7 +236,7 @@ fn write_file(archive: &mut Builder<impl Write>, path: &str, content: &[u8]) -> 
     header.set_size(u64::try_from(content.len()).unwrap_or(u64::MAX)); // in memory
     let folders = path.rsplit_once('/').map_or("", |(folders, _)| folders);
     if path.starts_with("./") || folders.split('/').any(|part| part == "." || part.is_empty() && !folders.is_empty()) {
-        // the crate would normalize such a path, which would change the key
+        // the crate `tar` would normalize such a path, which would change the key
         let name = [path.as_bytes(), b"\0"].concat();
         let mut long_name = Header::new_gnu();
         long_name.set_entry_type(EntryType::GNULongName);

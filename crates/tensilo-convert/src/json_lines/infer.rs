@@ -12,7 +12,7 @@ use tensilo::import::arrow::datatypes::{DataType, Field};
 use tensilo::import::refused_field;
 use tensilo::limits;
 
-/// A type that is inferred from the values so far.
+/// A type that is inferred from the values read so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum InferredType {
     /// Nulls only.
@@ -178,7 +178,7 @@ fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String>
         }
         InferredType::Float => {
             if let Some(integer) = inexact {
-                return Err(format!(": found the integer {integer} among floats, but no f64 equals it"));
+                return Err(format!(": found the integer {integer} among floats, but no f64 represents it exactly"));
             }
         }
         _ => return Err(format!(": found a number, but earlier values are {}", kind.name())),
@@ -190,7 +190,7 @@ fn observe_integer(kind: &mut InferredType, integer: i128) -> Result<(), String>
 fn observe_float(kind: &mut InferredType) -> Result<(), String> {
     match kind {
         InferredType::Integer(IntegerRange { inexact: Some(integer), .. }) => {
-            Err(format!(": found a float, but no f64 equals the earlier integer {integer}"))
+            Err(format!(": found a float, but no f64 represents the earlier integer {integer} exactly"))
         }
         InferredType::Unknown | InferredType::Integer(_) | InferredType::Float => {
             *kind = InferredType::Float;

@@ -2,9 +2,8 @@
 //! builds arrays.
 //!
 //! The parser reads one object at a time, so a file that is a single array needs no more memory
-//! than a file of lines. Arrow arrays are dense, though: an object in a list takes a null for each
-//! member that it lacks and another object in a list has. So the total number of members in a batch
-//! is also bounded.
+//! than a file of lines. Arrow arrays are dense, though: an object in a list stores a null for each
+//! member that only other objects have. So the total number of members in a batch is also bounded.
 
 use super::infer::Members;
 use super::value::{Json, Object, ParseError, Parser};
@@ -115,7 +114,7 @@ fn record_batch(objects: &[Object], schema: &SchemaRef) -> Result<RecordBatch> {
 enum Layout {
     /// Not known before the first byte is read.
     Unknown,
-    /// Separated by whitespace. Each object takes one or more lines.
+    /// Separated by whitespace. Each object spans one or more lines.
     Lines,
     /// As the entries of one array.
     Array,
@@ -125,7 +124,7 @@ enum Layout {
 struct Objects {
     parser: Parser<ByteStream>,
     layout: Layout,
-    /// The number of objects so far.
+    /// The number of objects read so far.
     count: u64,
     /// The line on which the last object begins.
     line: u64,
@@ -150,7 +149,7 @@ impl Objects {
         }
     }
 
-    /// Returns the next object and its bytes.
+    /// Returns the next object and its size in bytes.
     fn next_object(&mut self) -> Result<Option<(Object, usize)>> {
         self.try_next_object().map_err(|error| match error {
             ParseError::Stream(error) => stream_error(&error, &format!("line {}", self.parser.line)),
@@ -167,7 +166,8 @@ impl Objects {
     fn try_next_object(&mut self) -> std::result::Result<Option<(Object, usize)>, ParseError> {
         let parser = &mut self.parser;
         if self.layout != Layout::Array {
-            // a mark can precede any object, because files that begin with one can be concatenated
+            // a byte order mark can precede any object, because files that begin with one can be
+            // concatenated
             parser.skip_whitespace()?;
             parser.skip_byte_order_mark()?;
         }
@@ -206,7 +206,7 @@ impl Objects {
     }
 }
 
-/// The maximum number of members of all objects in a batch. Arrays are dense: `{}` in a list takes
+/// The maximum number of members of all objects in a batch. Arrays are dense: `{}` in a list stores
 /// a null for each member that another object in a list has.
 const MAX_BATCH_MEMBERS: usize = 1 << 28;
 
@@ -254,7 +254,7 @@ fn array(data_type: &DataType, values: &[Option<&Json>], left: &mut usize) -> Re
             *left = fits.ok_or_else(|| {
                 let count = values.len();
                 Error::bad_input(format!(
-                    "{count} objects in lists with {member_count} members each need too much memory"
+                    "{count} objects in lists, with {member_count} members each, need too much memory"
                 ))
             })?;
             let arrays = fields.iter().map(|field| array(field.data_type(), &member(field.name()), left));

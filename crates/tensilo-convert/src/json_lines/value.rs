@@ -16,7 +16,7 @@ const MAX_DEPTH: usize = 128;
 /// The maximum number of values in an object. Each value takes 32 bytes of memory.
 const MAX_VALUES: u64 = 1 << 27;
 
-/// The members of an object, in order. If a name is repeated, the last value counts, as in Python.
+/// The members of an object, in order. If a name is repeated, the last value wins, as in Python.
 pub(super) type Object = IndexMap<String, Json>;
 
 /// A JSON value.
@@ -27,7 +27,7 @@ pub(super) enum Json {
     /// An integer in the range of `i64` or `u64`.
     Integer(i128),
     /// A number with a fraction or an exponent, rounded to the nearest `f64`; a larger integer that
-    /// equals an `f64`; NaN or an infinity.
+    /// an `f64` represents exactly; NaN or an infinity.
     Float(f64),
     Text(String),
     Array(Vec<Json>),
@@ -72,8 +72,8 @@ impl Json {
         }
     }
 
-    /// Returns a number as a float. The first pass has checked that every integer among floats
-    /// equals an `f64`.
+    /// Returns a number as a float. The first pass has checked that an `f64` represents every
+    /// integer among floats exactly.
     pub(super) fn as_float(&self) -> Option<f64> {
         match self {
             Self::Float(value) => Some(*value),
@@ -83,7 +83,7 @@ impl Json {
     }
 }
 
-/// Returns whether the integer equals an `f64`.
+/// Returns whether an `f64` represents the integer exactly.
 pub(super) fn is_exact_f64(integer: i128) -> bool {
     // no integer here exceeds 2^64, so converting back cannot saturate
     (integer as f64) as i128 == integer
@@ -111,9 +111,9 @@ pub(super) struct Parser<R> {
     stream: R,
     /// The number of the current line, from 1.
     pub line: u64,
-    /// The number of bytes of the current value read so far.
+    /// The number of bytes read so far for the current value.
     pub value_bytes: u64,
-    /// The number of values in the current value so far, including itself.
+    /// The number of values parsed so far in the current value, including itself.
     value_count: u64,
 }
 
@@ -279,9 +279,7 @@ impl<R: BufRead> Parser<R> {
                 Some(b'"') => {
                     self.consume(1)?;
                     return Ok(match lone_surrogate {
-                        Some(half) => {
-                            Err(format!("\\u{half:04x} is one half of a surrogate pair without the other half"))
-                        }
+                        Some(half) => Err(format!("\\u{half:04x} is an unpaired surrogate")),
                         None => String::from_utf8(bytes).map_err(|_| "the string is not UTF-8".to_owned()),
                     });
                 }
@@ -289,7 +287,7 @@ impl<R: BufRead> Parser<R> {
                     self.consume(1)?;
                     lone_surrogate = lone_surrogate.or(self.escape(&mut bytes)?);
                 }
-                Some(b'\n' | b'\r') => return Err(ParseError::Syntax("a string is not closed on its line".to_owned())),
+                Some(b'\n' | b'\r') => return Err(ParseError::Syntax("unterminated string".to_owned())),
                 Some(byte) => {
                     return Err(ParseError::Syntax(format!(
                         "a string contains the control character {byte:#04x}, expected the escape \\u{byte:04x}"
@@ -344,7 +342,7 @@ impl<R: BufRead> Parser<R> {
         let mut code = 0;
         for _ in 0..4 {
             let digit = self.peek()?.and_then(|byte| char::from(byte).to_digit(16));
-            let Some(digit) = digit else { return Err(self.unexpected("a hexadecimal digit of \\u")?) };
+            let Some(digit) = digit else { return Err(self.unexpected("a hexadecimal digit after \\u")?) };
             code = code << 4 | digit;
             self.consume(1)?;
         }
@@ -409,7 +407,10 @@ fn parse_number(text: &str) -> Result<Json, ParseError> {
     }
     // with `.0`, Rust prints all digits before the decimal point
     if is_integer && format!("{float:.0}") != text {
-        return Ok(Json::Refused(format!("the integer {} is beyond 64 bits, and no f64 equals it", excerpt())));
+        return Ok(Json::Refused(format!(
+            "the integer {} has more than 64 bits, and no f64 represents it exactly",
+            excerpt()
+        )));
     }
     Ok(Json::Float(float))
 }
@@ -477,7 +478,7 @@ mod tests {
         let long = "1".repeat(400);
         for text in ["18446744073709551617", "-9223372036854775809", "1e400", "-1e400", &long] {
             let error = parsed(text).unwrap_err();
-            assert!(error.contains("no f64 equals it") || error.contains("beyond the range"), "{error}");
+            assert!(error.contains("no f64 represents it exactly") || error.contains("beyond the range"), "{error}");
             assert!(error.len() < 100, "{error}");
         }
     }
@@ -535,9 +536,9 @@ mod tests {
             let [Json::Refused(reason), Json::Integer(1)] = value.as_array().unwrap() else {
                 panic!("{text}: {value:?}")
             };
-            assert!(reason.starts_with("\\ud83d is one half of a surrogate pair"), "{reason}");
+            assert!(reason.starts_with("\\ud83d is an unpaired surrogate"), "{reason}");
             let error = parsed(&format!(r#"{{"{text}": 1}}"#)).unwrap_err();
-            assert!(error.starts_with("the name of a member: \\ud83d is one half"), "{error}");
+            assert!(error.starts_with("the name of a member: \\ud83d is an unpaired surrogate"), "{error}");
         }
         assert_eq!(parsed(r#""\ud83d\ude00\u00e9\/\t""#), Ok(Json::Text("😀é/\t".to_owned())));
     }

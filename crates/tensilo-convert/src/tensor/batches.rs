@@ -1,9 +1,9 @@
 //! Reads the samples of tensors in one pass, as record batches.
 //!
 //! A tensor in C order is read front to back. In Fortran order, the first axis varies fastest, so
-//! the file has the first element of all samples, then the second element of all samples, and so
-//! on. A batch is then read element by element and transposed. Such batches are larger, to make the
-//! reads longer. Memory is allocated only for bytes that the file has.
+//! the file contains the first elements of all samples, then the second elements of all samples,
+//! and so on. A batch is then read element by element and transposed. Such batches are larger, to
+//! make the reads longer. Memory is allocated only for bytes that the file has.
 
 use super::column::{ColumnReader, Order, TensorColumn};
 use crate::element::unpack;
@@ -157,7 +157,7 @@ fn packed(
 }
 
 fn cut_off() -> Error {
-    Error::bad_input("the file is cut off: elements lie beyond its end")
+    Error::bad_input("the file is truncated: the elements extend beyond its end")
 }
 
 /// Reads the next bytes of an array in an archive. Allocates only for bytes that are present.
@@ -168,7 +168,7 @@ fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<Mutable
     if u64::try_from(out.len()).ok() != Some(bytes) {
         return Err(cut_off());
     }
-    // reading up to the end compares the checksum
+    // reading to the end verifies the checksum
     if is_last && stream.read(&mut [0]).map_err(failed)? > 0 {
         return Err(Error::bad_input("bytes follow the elements of the array"));
     }
@@ -178,7 +178,7 @@ fn archived(stream: &mut impl Read, bytes: u64, is_last: bool) -> Result<Mutable
 }
 
 /// Reads samples of a tensor whose first axis varies fastest. The values of one element in
-/// consecutive samples are contiguous, so each element takes one read.
+/// consecutive samples are contiguous, so each element needs one read.
 fn fortran(column: &TensorColumn, reader: &dyn Source, offset: u64, first: u64, count: u64) -> Result<MutableBuffer> {
     let width = column.dtype.element_bytes();
     let total = column.byte_count().and_then(|bytes| bytes.checked_add(offset));

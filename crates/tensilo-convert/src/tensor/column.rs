@@ -1,8 +1,8 @@
 //! A tensor whose first axis is the sample axis, and the readers of its bytes.
 //!
-//! The elements lie at an offset of a file, or in a stream of a zip archive. A stream has a
-//! checksum, and can be compressed. It is read front to back, and its CRC-32 is compared at the
-//! end. Elements in Fortran order are not read front to back. So their checksum is compared before
+//! The elements are at an offset in a file, or in a stream in a zip archive. A stream has a
+//! checksum, and can be compressed. It is read front to back, and its CRC-32 is verified at the
+//! end. Elements in Fortran order are not read front to back. So their checksum is verified before
 //! any of them is used, and a compressed stream is first decompressed to a temporary file.
 
 use crate::element::element_field;
@@ -48,7 +48,8 @@ pub(crate) enum Order {
 pub(crate) enum ColumnBytes {
     /// At an offset.
     Plain { file: FormatFile, offset: u64 },
-    /// In a stream that a range of the file contains, after its first `skip_bytes` bytes.
+    /// In a stream that is stored in a range of the file. The first `skip_bytes` bytes of the
+    /// stream precede the elements.
     Archived { file: FormatFile, stream: ArchiveStream, skip_bytes: u64 },
 }
 
@@ -64,7 +65,7 @@ pub(crate) struct ArchiveStream {
 }
 
 impl ArchiveStream {
-    /// Returns a reader of the decompressed bytes, which compares the checksum at the end.
+    /// Returns a reader of the decompressed bytes that verifies the checksum at the end.
     pub(crate) fn open(self, file: &FormatFile) -> Result<Crc32Reader> {
         let mut reader = file.reader()?;
         reader.seek(SeekFrom::Start(self.offset)).map_err(read_error)?;
@@ -125,7 +126,7 @@ impl TensorColumn {
     /// Returns a reader of all bytes, starting at the first element.
     ///
     /// Elements in Fortran order are not read front to back. If they are in a stream, its checksum
-    /// is compared here, and if it is compressed, it is decompressed to a temporary file.
+    /// is verified here, and a compressed stream is decompressed to a temporary file.
     pub(super) fn open(&self) -> Result<ColumnReader> {
         let (file, stream, skip_bytes) = match &self.bytes {
             ColumnBytes::Plain { file, offset } => return Ok(ColumnReader::plain(file.reader()?, *offset)),
@@ -137,7 +138,7 @@ impl TensorColumn {
                 let header = io::copy(&mut (&mut bytes).take(skip_bytes), &mut io::sink());
                 let header = header.map_err(|error| stream_error(&error, "the header of the array"))?;
                 if header < skip_bytes {
-                    return Err(Error::bad_input("an array in the archive is cut off"));
+                    return Err(Error::bad_input("an array in the archive is truncated"));
                 }
                 Ok(ColumnReader::Archived(bytes))
             }
@@ -162,7 +163,7 @@ impl TensorColumn {
 
 fn sample_shape(extents: &[u64]) -> Result<Vec<u32>> {
     if extents.len() > limits::RANK {
-        let message = format!("samples have {} dimensions, more than {}", extents.len(), limits::RANK);
+        let message = format!("samples have {} dimensions, but the maximum is {}", extents.len(), limits::RANK);
         return Err(Error::bad_input(message));
     }
     let extent = |&extent: &u64| u32::try_from(extent).ok().filter(|extent| *extent <= limits::EXTENT);
@@ -208,7 +209,7 @@ fn temporary(error: io::Error) -> Error {
     Error::io("decompressing an array in Fortran order to a temporary file", error)
 }
 
-/// A stream whose CRC-32 is compared at its end.
+/// A stream whose CRC-32 is verified at its end.
 pub(crate) struct Crc32Reader {
     inner: Box<dyn Read + Send>,
     /// The hasher and the expected CRC-32. `None` after the end.
@@ -225,7 +226,7 @@ impl Crc32Reader {
             let left = u64::try_from(count).ok().and_then(|count| rest.checked_sub(count));
             rest = left.ok_or_else(|| Error::bad_input("bytes follow the elements of the array"))?;
             match buffer.get(..count).unwrap_or_default() {
-                [] if rest > 0 => return Err(Error::bad_input("an array in the archive is cut off")),
+                [] if rest > 0 => return Err(Error::bad_input("an array in the archive is truncated")),
                 [] => return Ok(()),
                 bytes => out.write_all(bytes).map_err(temporary)?,
             }

@@ -19,7 +19,7 @@ use tensilo::{Error, ErrorKind, Result};
 const MAX_EMPTY_SAMPLES: u64 = 1 << 24;
 
 /// Advice for tensors whose first axes have different lengths.
-const SKIP_ADVICE: &str = "; skip one of them (`ConvertOptions::skip`, --skip)";
+const SKIP_ADVICE: &str = "; skip the arrays that differ (`ConvertOptions::skip`, --skip)";
 
 /// Tensors as columns.
 #[derive(Debug)]

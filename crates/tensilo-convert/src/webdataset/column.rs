@@ -62,7 +62,7 @@ impl SuffixColumn {
             SuffixKind::Npy => match (array_type(prefix), self.array) {
                 (Ok(found), Some(first)) => check_type(found, first),
                 (Ok(_), None) => Ok(()),
-                (Err(_), Some(_)) if !is_whole => Ok(()), // the header can be longer
+                (Err(_), Some(_)) if !is_whole => Ok(()), // the header can be longer than the prefix
                 (Err(error), _) => Err(error),
             },
             _ => Ok(()),

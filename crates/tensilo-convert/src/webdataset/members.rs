@@ -1,9 +1,9 @@
 //! Reads the members of a tar archive, in order.
 //!
 //! Archives come from many programs, and the format has grown four ways to state a name, two to
-//! state a size and four to store a sparse file. If a member is skipped, a sample silently lacks a
-//! value. So every member that could belong to a sample is either read, or returned with the reason
-//! why it cannot be read.
+//! state a size and four to store a sparse file. If a member were skipped, a sample would silently
+//! lack a value. So every member that could belong to a sample is either read, or returned with the
+//! reason why it cannot be read.
 //!
 //! The crate `tar` parses headers. Its iterator is not used, for three reasons: it stops at the
 //! first block of zeros, although concatenated archives continue after it; it includes the table of
@@ -22,7 +22,7 @@ const BLOCK_BYTES: u64 = 512;
 /// The maximum size in bytes of a name, or of the PAX records of a member.
 const MAX_RECORD_BYTES: u64 = 1 << 20;
 
-/// The subject of errors that do not concern a member.
+/// The name of the archive in errors that do not concern a member.
 const ARCHIVE: &str = "the archive";
 
 /// Reads members front to back. Content that is not requested is skipped.
@@ -32,9 +32,9 @@ pub(super) struct Members {
     position: u64,
     /// The offset of the next header.
     next: u64,
-    /// The total size in bytes of the holes in sparse files so far.
+    /// The total size in bytes of the holes in all sparse files read so far.
     holes: u64,
-    /// The subject of errors: the current member.
+    /// The name of the current member in errors; before the first member, [`ARCHIVE`].
     what: String,
 }
 
@@ -303,7 +303,7 @@ impl Members {
         while expected.is_none_or(|expected| lines < expected) {
             let end = text.len() + BLOCK;
             if end > MAX_TABLE_BYTES || u64::try_from(end).is_ok_and(|end| end > stored) {
-                return Ok(Err("its table of holes is cut off or too long".to_owned()));
+                return Ok(Err("its table of holes is truncated or too long".to_owned()));
             }
             self.take(BLOCK_BYTES, &mut text)?;
             let block = text.get(end - BLOCK..).unwrap_or_default();
@@ -349,7 +349,7 @@ impl Members {
         let archive_bytes = self.position.saturating_add(data);
         if holes > UNBOUNDED_BYTES.saturating_add(archive_bytes.saturating_mul(MAX_GROWTH)) {
             return Ok(Err(format!(
-                "the sparse files up to this one have {holes} bytes of holes, more than {MAX_GROWTH} times the bytes \
+                "the sparse files up to this one have {holes} bytes of holes, more than {MAX_GROWTH} times the size \
                  of the archive; create the archive without --sparse"
             )));
         }

@@ -35,7 +35,7 @@ pub(super) struct ArchiveSamples {
     max_bytes: u64,
     /// The suffixes of the files that are read; `None` for all.
     suffixes: Option<HashSet<String>>,
-    /// The number of files so far whose path does not have a key and a suffix.
+    /// The number of files read so far whose path cannot be split into a key and a suffix.
     pub without_suffix: u64,
 }
 
@@ -132,7 +132,7 @@ fn is_metadata(path: &str) -> bool {
     first.len() >= 4 && first.starts_with("__") && first.ends_with("__")
 }
 
-/// The keys so far, as hashes, which take about 40 bytes each. Among 10^6 keys, two have the same
+/// The hashes of all keys so far, about 40 bytes for each key. Among 10^6 keys, two have the same
 /// hash with a probability of 10^-7. In that case, an archive can be refused unnecessarily.
 #[derive(Default)]
 pub(crate) struct Keys {
@@ -149,7 +149,7 @@ struct KeyEntry {
 
 impl Keys {
     /// Adds the next sample. If an earlier sample has the same key but different suffixes, returns
-    /// the number of the earlier sample: both belong to one sample whose files were separated.
+    /// the number of the earlier sample: the two are one sample whose files were separated.
     ///
     /// Samples with the same key and the same suffixes are complete, and come from archives that
     /// were concatenated.

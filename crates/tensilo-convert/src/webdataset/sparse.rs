@@ -28,7 +28,7 @@ pub(super) struct HoleTable {
     pub is_in_data: bool,
 }
 
-/// The segments of a sparse file that have data, and its size. All other bytes are zero.
+/// The size of a sparse file, and its segments of data. All other bytes are zero.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SparseMap {
     pub size: u64,
@@ -103,7 +103,8 @@ impl SparseMap {
         let size = table.size;
         if size > UNBOUNDED_BYTES && size / MAX_GROWTH > stored {
             return Err(format!(
-                "only {stored} of {size} bytes are stored, under 1 in {MAX_GROWTH}; create the archive without --sparse"
+                "only {stored} of {size} bytes are stored, less than 1 in {MAX_GROWTH}; create the archive without \
+                 --sparse"
             ));
         }
         Ok(Self { size, segments })
@@ -168,7 +169,7 @@ mod tests {
             (&[512, 512], 4_096, 511),
             (&[512], 4_096, 0),
             (&[u64::MAX, 2], u64::MAX, 2),
-            (&[], 1 << 30, 0), // nothing bounds it
+            (&[], 1 << 30, 0), // nothing bounds the size
         ] {
             assert!(map(numbers, size, stored).is_err(), "{numbers:?}");
         }

@@ -37,7 +37,7 @@ fn integers_that_no_float_equals_are_refused() {
         ),
         (
             "{\"a\": 9007199254740993}\n{\"a\": 0.5}\n",
-            "line 2: a: found a float, but no f64 equals the earlier integer 9007199254740993",
+            "line 2: a: found a float, but no f64 represents the earlier integer 9007199254740993 exactly",
         ),
         ("{\"a\": 0.5}\n{\"a\": 9007199254740993}\n", "line 2: a: found the integer 9007199254740993 among floats"),
         ("{\"a\": -1}\n{\"a\": 18446744073709551615}\n", "line 2: a: integers from -1 to 18446744073709551615"),
@@ -98,10 +98,10 @@ fn text_that_is_no_json_is_named_with_its_line() {
             "{\"a\": 1}\n{\"a\": 2\n{\"a\": 3}\n",
             "line 3: invalid JSON: expected ',' or '}' in an object, found '{'",
         ),
-        ("a.jsonl", "{\"a\": \"x\n{\"a\": \"y\"}\n", "line 1: invalid JSON: a string is not closed on its line"),
+        ("a.jsonl", "{\"a\": \"x\n{\"a\": \"y\"}\n", "line 1: invalid JSON: unterminated string"),
         ("a.jsonl", "{\"a\": 1},\n{\"a\": 2}\n", "line 1: invalid JSON: expected a value, found ','"),
         ("a.jsonl", "{\"a\": nan}\n", "line 1: invalid JSON: nan is neither a number nor true, false, null or NaN"),
-        ("a.jsonl", "{\"t\": \"\\ud83d half\"}\n", "line 1: t: \\ud83d is one half of a surrogate pair"),
+        ("a.jsonl", "{\"t\": \"\\ud83d half\"}\n", "line 1: t: \\ud83d is an unpaired surrogate"),
         (
             "a.json",
             "[{\"a\": 1}, {\"a\": \"x\"}]",
@@ -119,7 +119,10 @@ fn text_that_is_no_json_is_named_with_its_line() {
         check_refused(&folder.file(name, text), finding);
     }
     // an object whose member has an invalid name
-    check_refused(&folder.file("a.jsonl", r#"{"\ud83d": 1}"#), "line 1: the name of a member: \\ud83d is one half");
+    check_refused(
+        &folder.file("a.jsonl", r#"{"\ud83d": 1}"#),
+        "line 1: the name of a member: \\ud83d is an unpaired surrogate",
+    );
     for text in [&b"\xFF\xFE{\0}\0"[..], b"\xFE\xFF\0{\0}", b"\xFF\xFE"] {
         check_refused(&folder.file("a.jsonl", text), "the text is UTF-16");
     }
@@ -143,7 +146,7 @@ fn objects_in_lists_that_lack_most_members_are_bounded() {
     let text = |count: usize| format!("{{\"a\":[{{{}}}]}}\n{{\"a\":[{}{{}}]}}\n", names.join(","), "{},".repeat(count));
     let folder = Folder::new();
     let refused = folder.file("a.jsonl", text(600_000));
-    check_refused(&refused, "600002 objects in lists with 500 members each need too much memory");
+    check_refused(&refused, "600002 objects in lists, with 500 members each, need too much memory");
     assert_eq!(convert(&[folder.file("b.jsonl", text(20))], FormatOptions::new()).unwrap().sample_count(), 2);
 }
 
@@ -155,10 +158,10 @@ fn a_member_that_cannot_be_stored_can_be_left_out() {
         ("1", "\"x\"", "line 2: b: found a string, but earlier values are integers"),
         ("[{\"c\": 1}]", "[{\"c\": [1]}]", "line 2: b[].c: found an array, but earlier values are integers"),
         ("0.5", "9007199254740993", "line 2: b: found the integer 9007199254740993 among floats"),
-        ("{\"c\": \"\\ud83d\\\"\"}", "null", "line 1: b.c: \\ud83d is one half of a surrogate pair"),
-        ("\"\\ude00\"", "1", "line 1: b: \\ude00 is one half of a surrogate pair"),
+        ("{\"c\": \"\\ud83d\\\"\"}", "null", "line 1: b.c: \\ud83d is an unpaired surrogate"),
+        ("\"\\ude00\"", "1", "line 1: b: \\ude00 is an unpaired surrogate"),
         ("[1e400]", "[1]", "line 1: b[]: the number 1e400 is beyond the range of f64"),
-        ("0", "18446744073709551617", "line 2: b: the integer 18446744073709551617 is beyond 64 bits"),
+        ("0", "18446744073709551617", "line 2: b: the integer 18446744073709551617 has more than 64 bits"),
     ] {
         let text = format!("{{\"a\": 1, \"b\": {first}}}\n{{\"b\": {second}, \"a\": 2}}\n");
         let path = folder.file("a.jsonl", text);

@@ -51,7 +51,7 @@ fn arrays_that_are_left_out_may_be_of_any_kind() {
         ("names.npy", array("<U1", 4, 16), "texts"),
         ("objects.npy", array("|O", 4, 32), "pickled"),
         ("complex.npy", array("<c16", 4, 64), "imaginary"),
-        ("short.npy", array("<f4", 4, 12), "cut off"),
+        ("short.npy", array("<f4", 4, 12), "truncated"),
         ("long.npy", array("<f4", 5, 20), "has 5"),
         ("header.npy", b"\x93NUMPY\x01\x00\x02\x00{}".to_vec(), "malformed"),
         ("meta.json", b"{}".to_vec(), "not an array"),

@@ -76,7 +76,7 @@ impl Gpu {
     /// or later.
     ///
     /// With the feature `emulator`, if the environment variable `TENSILO_EMULATED_GPU` is set, the
-    /// GPU is emulated, so that programs can be tested without one.
+    /// GPU is emulated, so that programs can be tested without a GPU.
     pub fn open(ordinal: usize) -> Result<Self> {
         #[cfg(feature = "emulator")]
         if std::env::var_os("TENSILO_EMULATED_GPU").is_some() {
@@ -243,7 +243,7 @@ impl Driver for CudaDriver {
         let _guard = self.enter(DOING)?;
         // SAFETY: the caller writes to it before anything reads it.
         let memory = unsafe { result::malloc_host(bytes, 0) }.map_err(failed(DOING))?;
-        NonNull::new(memory.cast()).ok_or(CudaError::Driver { operation: DOING, message: "a null pointer".to_owned() })
+        NonNull::new(memory.cast()).ok_or(CudaError::Driver { operation: DOING, message: "a null address".to_owned() })
     }
 
     fn new_stream(&self) -> Result<StreamId> {
@@ -329,8 +329,8 @@ impl Driver for CudaDriver {
             from_mut(&mut report).cast(),
         ];
         // SAFETY: upheld by the caller. The arguments match the parameters of the kernel, and the
-        // driver copies them before it returns. If any block needs it, each warp of the grid has
-        // `stage_bytes` of the scratch.
+        // driver copies them before it returns. If any block needs scratch memory, each warp of the
+        // grid has `stage_bytes` bytes of it.
         let launched = unsafe { launch_warps(self.decode, grid, shared, stream(on), &mut arguments) };
         launched.map_err(failed(DOING))
     }

@@ -27,9 +27,9 @@ struct State {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Event {
-    /// How often the event was recorded.
+    /// How many times the event was recorded.
     recorded: u64,
-    /// How often a stream has reached it.
+    /// How many times a stream has reached it.
     reached: u64,
     /// The stream on which it was last recorded.
     on: u64,
@@ -47,7 +47,8 @@ enum Operation {
     Decode(Launch),
     Gather(Gather),
     Record(u64),
-    /// Waits until the event (the first number) has been reached this often (the second number).
+    /// Waits until the event (the first number) has been reached this many times (the second
+    /// number).
     Wait(u64, u64),
 }
 

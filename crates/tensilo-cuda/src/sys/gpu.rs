@@ -3,9 +3,9 @@
 //!
 //! A launch consists of three operations: the list is copied to the device, the kernel decodes it,
 //! and the report is copied back. Copies have a separate stream, so the list of the next batch
-//! arrives while the kernel decodes this batch. The stream of the kernel waits for the list, and
-//! for the operations of the caller's stream on the memory of the batch. Then the caller's stream
-//! waits for the kernel. No host thread waits before [`PendingLaunch::finish`].
+//! arrives while the kernel decodes the current batch. The stream of the kernel waits for the list,
+//! and for the operations of the caller's stream on the memory of the batch. Then the caller's
+//! stream waits for the kernel. No host thread waits before [`PendingLaunch::finish`].
 //!
 //! Invariant: memory is neither freed nor changed while an operation uses it. A [`PendingLaunch`]
 //! owns its list and its [`Slot`], returns them only after it has waited, and waits when it is
@@ -405,8 +405,9 @@ impl Gpu {
         BlockList::in_memory(Box::new(PinnedMemory::none(&self.0.driver)))
     }
 
-    /// Decodes a list to the memory of a batch, after the operations that are now in the caller's
-    /// stream. Returns once everything is enqueued; later operations on that stream see the batch.
+    /// Decodes a list to the memory of a batch, after the operations that are already enqueued on
+    /// the caller's stream. Returns once everything is enqueued; later operations on that stream
+    /// see the batch.
     ///
     /// Fails if the memory is too short, or if the driver fails. A list that [`BlockList::new`]
     /// returned is slower, because the driver first copies it to pinned memory.
@@ -414,8 +415,8 @@ impl Gpu {
     /// # Safety
     ///
     /// The memory is on this GPU. It stays allocated until [`PendingLaunch::finish`] has returned,
-    /// or [`PendingLaunch`] was dropped, or later operations of the stream have run. Until then, no
-    /// other stream uses it. The stream exists.
+    /// the [`PendingLaunch`] has been dropped, or a later operation on the stream has run. Until
+    /// then, no other stream uses it. The stream exists.
     pub unsafe fn launch(&self, mut list: BlockList, batch: BatchMemory) -> Result<PendingLaunch> {
         list.check_batch(batch.bytes)?;
         let GpuState { driver, copies, kernels, .. } = &*self.0;
@@ -446,7 +447,7 @@ impl Gpu {
         let Some(slot) = &launched.slot else { return Ok(launched) };
         // SAFETY: `launched` owns the slot and the list with the memory of its segments until
         // `done`. Records refer to ranges of the list on the device, and of the batch, whose length
-        // `check_batch` has checked. The caller guarantees the batch.
+        // `check_batch` has checked. The caller guarantees that the batch is allocated.
         let enqueued = unsafe {
             slot.begun.record(copies.id).and_then(|()| {
                 driver.copy_to_device(slot.list.address, memory, layout.end, copies.id)?;
@@ -485,8 +486,8 @@ impl GpuState {
 }
 
 impl Gpu {
-    /// Gathers samples to the memory of a batch, after the operations that are now in the caller's
-    /// stream. Sets the addresses of the scratch memory and the report in `gather`.
+    /// Gathers samples to the memory of a batch, after the operations that are already enqueued on
+    /// the caller's stream. Sets the addresses of the scratch memory and the report in `gather`.
     ///
     /// # Safety
     ///
@@ -541,13 +542,13 @@ pub struct LaunchReport {
     /// The first block that breaks a rule. If there is one, the content of the batch is
     /// unspecified.
     pub refusal: Option<Refusal>,
-    /// The time that the copy of the list to the GPU took.
+    /// How long it took to copy the list to the GPU.
     pub copying: Duration,
-    /// The time that the kernel and the copy of its report took.
+    /// How long the kernel and the copy of its report took.
     pub decoding: Duration,
 }
 
-/// A list that is being decoded. Dropping this waits for it.
+/// A list that is being decoded. Dropping this value waits until the list is decoded.
 #[derive(Debug)]
 #[must_use = "`finish` reports whether a block was refused"]
 pub struct PendingLaunch {
@@ -564,7 +565,7 @@ impl PendingLaunch {
         mem::forget((self.slot.take(), self.list.take(), self.read.take()));
     }
 
-    /// Like [`PendingLaunch::finish`], but gives the list back to the [`Gpu`] for reuse.
+    /// Like [`PendingLaunch::finish`], but returns the list to the [`Gpu`] for reuse.
     pub(super) fn finish_gather(self) -> Result<(Option<Refusal>, Duration)> {
         let gpu = self.gpu.clone();
         let LaunchReport { list, refusal, decoding, .. } = self.finish()?;
@@ -587,7 +588,7 @@ impl PendingLaunch {
         Ok(LaunchReport { list, refusal, copying, decoding })
     }
 
-    /// Waits for the launch, and gives its slot back to the [`Gpu`] for reuse.
+    /// Waits for the launch, and returns its slot to the [`Gpu`] for reuse.
     fn wait(&mut self) -> Result<()> {
         let Some(slot) = &self.slot else { return Ok(()) };
         slot.done.wait()?;

@@ -2,7 +2,7 @@
 //!
 //! If the stored form of the data fits in GPU memory, training needs neither a loader nor transfers
 //! from the host: each sample is decoded where it is used. The stored bytes and their tables are
-//! checked and uploaded once, with an array that gives the block and the first element of each
+//! checked and uploaded once, with an array that contains the block and the first element of each
 //! sample. To gather a sample, a warp decodes its block and writes only the elements of the sample.
 //! A batch is thus a single launch, whatever the order of its samples, and the host need not know
 //! which samples it contains.
@@ -74,7 +74,7 @@ impl Resident {
         self.row_bytes
     }
 
-    /// Returns how many bytes of GPU memory the column takes.
+    /// Returns how many bytes of GPU memory the column uses.
     pub fn byte_count(&self) -> usize {
         self.memory.iter().map(|memory| memory.bytes).sum()
     }
@@ -195,8 +195,8 @@ impl ResidentBuilder {
         })
     }
 
-    /// Returns how many samples to put into the next upload, so that it takes about 64 MiB. The
-    /// first upload is small; later ones are sized according to the upload before them.
+    /// Returns how many samples to put into the next upload, so that it has about 64 MiB. The first
+    /// upload is small; later ones are sized according to the upload before them.
     pub fn next_upload_samples(&self) -> usize {
         self.next_upload_samples
     }
@@ -212,9 +212,9 @@ impl ResidentBuilder {
         self.lengths.resize(samples, 0);
     }
 
-    /// Adds the samples of column number `column` of a plan to the upload. `rows` gives the row of
-    /// each sample in the upload; with `None`, the rows are in the order of the samples. `shapes`
-    /// receives the shapes and nulls of the samples.
+    /// Adds the samples of column number `column` of a plan to the upload. `rows` contains the row
+    /// of each sample in the upload; if it is `None`, the rows are in the order of the samples.
+    /// `shapes` receives the shapes and nulls of the samples.
     ///
     /// Fails if a sample is damaged, or if its row is outside the upload.
     pub fn add(
@@ -229,14 +229,14 @@ impl ResidentBuilder {
         let mut entries = Vec::new();
         let Self { list, places, lengths, block_count, uploaded_count, .. } = self;
         decoder.visit_blocks(plan, bytes, column, shapes, &mut |samples: BlockSamples<'_>| {
-            // a sample may continue in the next block, so that block must be a separate one even if
-            // it is equal
+            // a sample may continue in the next block, which must therefore be a separate one even
+            // if it equals this block
             let block = list.push_distinct(&samples)?;
             let width = samples.block.element_bytes();
             entries.push((samples.position, samples.offset / width, samples.elements, block, width));
             Ok(())
         })?;
-        // without blocks, no sample has any elements
+        // if there are no blocks, no sample has any elements
         let width = entries.first().map_or(1, |(.., width)| *width);
         let start_of =
             |position: usize| shapes.value_start(position).map(|byte| byte / width).ok_or_else(missing_sample);
@@ -270,7 +270,7 @@ impl ResidentBuilder {
         Ok(())
     }
 
-    /// Returns how many bytes of GPU memory the column takes, including the current upload.
+    /// Returns how many bytes of GPU memory the column uses, including the current upload.
     pub fn byte_count(&self) -> usize {
         let sent: usize = self.memory.iter().map(|memory| memory.bytes).sum();
         let samples = self.places.len().saturating_mul(size_of::<[u32; 2]>() + size_of::<u32>());

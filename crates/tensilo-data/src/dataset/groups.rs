@@ -5,7 +5,7 @@
 //! Between them, the page is read, unless one of its groups was requested before. Opening a dataset
 //! reads no page, even if the dataset has many files.
 //!
-//! Pages that were read stay cached, which takes about 150 bytes per file. A page that a manifest
+//! Pages that were read stay cached, which needs about 150 bytes per file. A page that a manifest
 //! lists several times is cached once. If a process is forked while a thread is reading a page, the
 //! child does not wait for that thread, because it does not exist in the child. Instead, the child
 //! reads the page itself.

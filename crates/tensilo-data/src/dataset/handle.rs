@@ -1,12 +1,13 @@
 //! An open dataset, as callers hold it.
 //!
-//! A [`Dataset`] has one version, which never changes, the groups of this version ([`Groups`]), and
-//! its open files ([`OpenFiles`]). A sample is found in three steps: first its group, then the file
-//! of the group that has the column, and finally its index in that file. A loader does this for
-//! many samples of a group at once, and starts opening files before it needs them.
+//! A [`Dataset`] consists of one version (which never changes), the groups of this version
+//! ([`Groups`]), and its open files ([`OpenFiles`]). A sample is found in three steps: first its
+//! group, then the file of the group that has the column, and finally its index in that file. A
+//! loader does this for many samples of a group at once, and starts opening files before it needs
+//! them.
 //!
-//! A forked process or a different I/O method gets a separate handle to the same version. It shares
-//! neither open files nor locks with the original.
+//! A forked process or a different I/O method gets a separate handle to the same version. This
+//! handle shares neither open files nor locks with the original.
 
 use super::groups::{GroupFile, GroupRef, Groups, SampleGroup};
 use super::listed_file::{self, Listing};

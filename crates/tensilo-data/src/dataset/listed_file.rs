@@ -2,8 +2,7 @@
 //!
 //! A writer collects the facts of a new file ([`FileFacts`]). A reader opens a listed file, and
 //! checks that it is the same commit of the same file ([`open`]), with the columns of the dataset
-//! ([`check_column`]). So a file that was replaced or changed causes an error, and never wrong
-//! samples.
+//! ([`check_column`]). So a file that was replaced or changed causes an error, not wrong samples.
 
 use crate::error::{DataError, Result};
 use crate::io::{Opener, PendingReader};
@@ -12,7 +11,7 @@ use std::path::Path;
 use tensilo::facts::FileId;
 use tensilo::{ColumnSchema, OpenOptions, Reader, Schema};
 
-/// The facts that a manifest needs about a file.
+/// The facts about a file that a manifest needs.
 pub(super) struct FileFacts {
     pub samples: u64,
     pub raw_bytes: u64,

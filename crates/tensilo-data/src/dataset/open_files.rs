@@ -93,8 +93,8 @@ impl OpenFiles {
     }
 
     /// Returns the reader of a file. If several threads request the same file, one of them opens it
-    /// and the others wait. If it fails, the others all try at the same time. `open` is called with
-    /// the pending open, if there is one.
+    /// and the others wait. If that fails, all the others try at the same time. `open` is called
+    /// with the pending open, if there is one.
     pub(super) fn get(
         &self,
         key: FileKey,

@@ -44,8 +44,8 @@ impl DatasetOptions {
     /// caller holds also stay open, and do not count toward this maximum.
     ///
     /// The default is half of the process's limit on open files, but at most 256. For objects of a
-    /// store, the default is 4,096. Raise the limit for datasets with many files that are read in a
-    /// shuffled order: a file that was closed must be opened again, which takes a round trip on
+    /// store, the default is 4,096. Raise the maximum for datasets with many files that are read in
+    /// a shuffled order: a file that was closed must be opened again, which takes a round trip on
     /// network storage.
     pub fn max_open_files(mut self, files: usize) -> Self {
         self.read.max_open_files = Some(files);
@@ -81,8 +81,8 @@ impl DatasetOptions {
     }
 
     /// Sets the function that opens files, for example with the caller's own
-    /// [`Source`](tensilo::source::Source). It gets the path of a file and the options that the
-    /// manifest requires. It can be called from any thread.
+    /// [`Source`](tensilo::source::Source). It is called with the path of a file and the options
+    /// that the manifest requires, from any thread.
     pub fn open_with(
         self,
         open: impl Fn(&Path, OpenOptions) -> tensilo::Result<Reader> + Send + Sync + 'static,
@@ -98,8 +98,8 @@ impl DatasetOptions {
     /// With the feature `object`, the path can also be the address of a prefix or an object in an
     /// object store, such as `s3://bucket/train`.
     ///
-    /// Cost: with a manifest, reads one text, regardless of the number of files. Without one, opens
-    /// all files.
+    /// Cost: with a manifest, reads one file, regardless of the number of data files. Without one,
+    /// opens all data files.
     pub fn open(self, folder: impl AsRef<Path>) -> Result<Dataset> {
         Dataset::open_version(folder.as_ref(), self.version, self.read)
     }
@@ -117,7 +117,7 @@ impl DatasetOptions {
     ///
     /// In a pattern, `*` matches any characters except `/`, `?` matches one character, `[ab]` and
     /// `[a-f]` match one character of a set, and `**` matches any number of folders. Hidden files
-    /// match only a pattern with an explicit dot. Folders are left out.
+    /// match only if the pattern has an explicit leading dot. Folders are left out.
     ///
     /// Cost: opens all files.
     ///

@@ -58,8 +58,8 @@ impl Table for Dataset {
         Ok(facts)
     }
 
-    /// Returns `false` if the version has a parent, or if not all files have the Arrow schema of
-    /// the dataset. Cost: opens all files.
+    /// Returns `false` if the version has a parent, or if any file has a different Arrow schema
+    /// than the dataset. Cost: opens all files.
     fn is_from_one_conversion(&self) -> Result<bool> {
         if self.parent().is_some() {
             return Ok(false);
@@ -96,7 +96,8 @@ impl Table for Dataset {
             for file in group?.files {
                 if is_output(&file.path) {
                     let (output, file) = (display_path(path.unwrap_or(&file.path)), display_path(&file.path));
-                    let message = format!("{output}: the output is {file} of the dataset itself; choose another file");
+                    let message =
+                        format!("{output}: the output is {file}, a file of this dataset; choose another file");
                     return Err(DataError::BadArgument(message));
                 }
             }
@@ -118,7 +119,7 @@ fn has_in_manifest(dataset: &Dataset, path: &Path) -> bool {
     found.is_ok_and(|found| found.starts_with(manifest))
 }
 
-/// Returns these columns of the group that contains a sample, with `None` for columns that no file
+/// Returns the given columns of the group that contains `sample`: `None` for a column that no file
 /// of the group has.
 fn columns_of_group(dataset: &Dataset, columns: &[usize], sample: u64) -> Result<Vec<Option<Column>>> {
     let mut all = vec![None; columns.len()];

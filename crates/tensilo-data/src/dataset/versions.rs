@@ -1,8 +1,9 @@
 //! The versions of a dataset in its store: listed, read and checked.
 //!
-//! A version is one text, and the pages that it lists. Everything that is read here is checked:
-//! each text against the digest at its own end, and a page also against the version that lists it.
-//! The lineage is checked only on request, because this needs the parent version or all pages.
+//! A version is one manifest file, and the pages that it lists. Everything that is read here is
+//! checked: each manifest file and each page against the digest at its own end, and a page also
+//! against the version that lists it. The lineage is checked only on request, because this needs
+//! the parent version or all pages.
 
 use super::store::Store;
 use crate::error::{DataError, Result};
@@ -87,7 +88,7 @@ impl VersionContext<'_> {
     }
 }
 
-/// Reads a sealed text.
+/// Reads the manifest file of a version, or a page. `MANIFEST.md` calls both sealed texts.
 fn read_text(store: &dyn Store, folder: &Path, path: &str, max_bytes: u64, operation: &'static str) -> Result<Vec<u8>> {
     store.read(path, max_bytes).map_err(|error| {
         let path = join(folder, path);

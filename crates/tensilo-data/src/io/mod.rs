@@ -175,7 +175,7 @@ impl IoChoice {
     /// Chooses how to read files at a path.
     pub(crate) fn choose(path: &Path) -> Self {
         if is_of(&IN_MEMORY, path) {
-            return Self::pread().with_reason("the file system is in memory");
+            return Self::pread().with_reason("the file is in an in-memory file system");
         }
         if UringFile::unavailable().is_some() {
             return Self::pread().with_reason("this system has no io_uring, or forbids it");

@@ -269,7 +269,8 @@ struct ThreadRing {
     ring: Option<Box<Ring>>,
     /// Memory reused for reads.
     memory: Option<Box<dyn ReadMemory>>,
-    /// Whether io_uring cannot be used: the kernel does not have it or forbids it, or a ring broke.
+    /// Whether io_uring cannot be used: the kernel does not have it or forbids it, or a ring is
+    /// broken.
     is_unsupported: bool,
 }
 

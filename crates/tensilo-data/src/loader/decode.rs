@@ -1,11 +1,11 @@
 //! The third stage: from the bytes of a batch to its columns.
 //!
 //! The samples of a fixed column are decoded directly to their positions in the batch: each segment
-//! scatters its samples into one tensor, in memory of the loader or of the caller. The samples of a
-//! ragged column have unknown lengths, so each segment is decoded into a separate buffer, and
-//! [`join`] concatenates the buffers in batch order. If one segment has the whole batch in order,
-//! its buffer is used without a copy. Casts and padding follow column by column, while the values
-//! are still in the processor's cache.
+//! scatters its samples into one tensor, in the loader's or the caller's memory. The lengths of
+//! ragged samples are not known in advance, so each segment is decoded into a separate buffer, and
+//! [`join`] concatenates the buffers in batch order. If one segment contains the whole batch in
+//! order, its buffer is used without a copy. Each column is cast and padded right after it is
+//! decoded, while its values are still in the processor's cache.
 //!
 //! A [`ReadFailure`] distinguishes errors that do not depend on the samples, such as a lack of
 //! memory or an interrupt, from failures in a file that was found and opened. Only damaged samples

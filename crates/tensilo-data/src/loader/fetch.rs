@@ -11,7 +11,7 @@
 //! as the share of the current window that the batches have read. The operating system then reads
 //! local files at sequential speed, and an object store answers many large requests at the same
 //! time. Runs are planned like batches, but no thread waits for their bytes. Errors are ignored,
-//! because reading the samples reports them again.
+//! because reading the samples will report them.
 //!
 //! In a sequential order, runs are prefetched only from object stores, because an operating system
 //! detects sequential reads of local files by itself. Only one thread at a time prefetches, just
@@ -49,10 +49,10 @@ pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
     }
 }
 
-/// The maximum number of ranks that are assumed to be on one machine.
+/// The maximum number of ranks for which a job is assumed to run on one machine.
 const RANKS_PER_MACHINE: u32 = 8;
-/// The maximum number of runs that are prefetched per batch beyond the runs that the batch needs,
-/// so that no batch waits for long.
+/// The maximum number of runs that are prefetched before a batch, unless the batch itself needs
+/// more, so that no batch waits for long.
 const MAX_RUNS_PER_BATCH: u64 = 8;
 /// The maximum number of file groups that are opened to prefetch a run: opening files takes longer
 /// than reading small ones.
@@ -65,7 +65,8 @@ const MAX_OBJECTS_PER_BATCH: usize = 128;
 
 /// Prefetches the runs of an iterator. The threads of the iterator share it.
 pub(super) struct RunPrefetcher {
-    /// The number of prefetched runs since the start of the iterator's first epoch.
+    /// The number of runs since the start of the iterator's first epoch that are prefetched or no
+    /// longer needed.
     count: AtomicU64,
     /// The epochs in which runs are prefetched.
     epochs: Range<u64>,
@@ -96,8 +97,8 @@ impl RunPrefetcher {
         Self { count, epochs, deferred, has_deferred: AtomicBool::new(false) }
     }
 
-    /// Prefetches runs. A thread calls this when it starts the batch of a step, which has these
-    /// samples.
+    /// Prefetches runs. A thread calls this before it reads a batch: `samples` are the samples of
+    /// the batch, and `start` is where its step starts.
     ///
     /// For objects, all runs of the batch have been requested when this returns, so planning the
     /// batch sends no separate requests for headers in these runs. If the runs are in more groups
@@ -125,7 +126,7 @@ impl RunPrefetcher {
             Err(_) => {
                 let deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
                 if done() >= needed && deferred.is_empty() {
-                    return; // another thread has prefetched them
+                    return; // another thread has prefetched the runs
                 }
                 deferred
             }
@@ -140,8 +141,8 @@ impl RunPrefetcher {
         self.count.store(end, Ordering::Release);
     }
 
-    /// Finds the ranges of the requested runs. Their numbers count from the start of the first
-    /// epoch, and each epoch has `count` runs.
+    /// Finds the ranges of the requested runs. Runs are numbered from the start of the first epoch,
+    /// and each epoch has `count` runs.
     fn find(&self, setup: &Setup, schedule: &Schedule, requested: Range<u64>, count: u64) -> Vec<GroupRange> {
         let requested = requested.map(|run| (self.epochs.start.saturating_add(run / count), run % count));
         let requested = requested.filter(|(epoch, _)| self.epochs.contains(epoch));
@@ -225,7 +226,7 @@ impl BatchSamples {
     }
 }
 
-/// Returns the runs of an order that are prefetched, if any are.
+/// Returns the runs of an order, or `None` if the order is not prefetched.
 fn runs<'o>(setup: &Setup, order: &'o EpochOrder) -> Option<Runs<'o>> {
     match setup.view.datasets().first() {
         Some(dataset) if setup.reads_objects => order.runs_of(dataset.window_sizes().run.get().into()),
@@ -270,7 +271,7 @@ fn ranges_of(setup: &Setup, span: &Span) -> Vec<GroupRange> {
     ranges
 }
 
-/// Returns whether the files of all datasets are too large to stay in the page cache.
+/// Returns whether the files of all datasets together are too large to stay in the page cache.
 fn is_larger_than_memory(setup: &Setup) -> bool {
     let stored = setup.view.datasets().iter().map(|dataset| dataset.stored_bytes());
     io::is_larger_than_memory(stored.fold(0, u64::saturating_add))

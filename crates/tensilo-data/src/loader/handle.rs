@@ -56,8 +56,8 @@ impl Loader {
     /// batch size and the number of ranks can be different from when the state was saved.
     ///
     /// Fails if the state belongs to a different dataset, view or number of samples, or if the
-    /// loader was given a different order, seed or last batch. Cost: starts threads; the position
-    /// does not matter.
+    /// loader was given a different order, seed or last batch. Cost: starts threads. The cost does
+    /// not depend on the position.
     pub fn resume(&self, state: &State) -> Result<BatchIterator> {
         self.resume_until(state, state.epoch.saturating_add(1))
     }
@@ -156,9 +156,9 @@ impl SampleReader {
         self.take_of(samples, 0)
     }
 
-    /// Like [`SampleReader::take`], but decodes the samples on the GPU of
+    /// Like [`SampleReader::take`], but decodes the samples on the GPU that was passed to
     /// [`LoaderOptions::decode_on`](super::LoaderOptions::decode_on), into memory from an
-    /// allocator. Returns once they are decoded.
+    /// allocator. Returns once the samples are decoded.
     #[cfg(feature = "cuda")]
     pub fn take_on_device<A: DeviceAllocator>(
         &mut self,

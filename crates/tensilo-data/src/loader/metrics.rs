@@ -41,10 +41,10 @@ pub struct LoaderMetrics {
     pub copying: Duration,
     /// The time that the GPU spent decoding.
     pub device_decoding: Duration,
-    /// The time that the consumer waited for the GPU, including the first batch.
+    /// The time that the consumer waited for the GPU, including the wait for the first batch.
     pub device_waited: Duration,
-    /// The number of batches that were ready when the consumer took one, summed over all batches
-    /// taken.
+    /// The number of further batches that were ready each time the consumer took a batch, summed
+    /// over all batches taken.
     pub ready: u64,
     /// The maximum number of threads that decode concurrently
     /// ([`LoaderOptions::decode_threads`](crate::LoaderOptions::decode_threads)).
@@ -55,8 +55,8 @@ pub struct LoaderMetrics {
 }
 
 impl LoaderMetrics {
-    /// Returns the share of the time that the consumer waited for batches and for the GPU, from 0
-    /// to 1.
+    /// Returns the share of the time, from 0 to 1, that the consumer spent waiting for batches and
+    /// for the GPU.
     pub fn waiting_share(&self) -> f64 {
         let elapsed = self.elapsed.saturating_sub(self.first_batch).as_secs_f64();
         let waited = self.waited.saturating_add(self.device_waited).as_secs_f64();

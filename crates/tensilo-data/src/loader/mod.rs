@@ -6,7 +6,7 @@
 //! | stage | what it does |
 //! |---|---|
 //! | `plan` | finds the samples of a step, the files that have them, and the chunks to read |
-//! | `fetch` | reads their bytes, and prefetches the runs that later batches need |
+//! | `fetch` | reads the bytes of these chunks, and prefetches the runs that later batches need |
 //! | `decode` | decodes the bytes into the memory of the batch |
 //! | `transform` | casts and pads values, and calls the caller's function |
 //! | `deliver` | hands batches to the consumer in order, and reuses their memory |

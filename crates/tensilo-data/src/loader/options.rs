@@ -137,23 +137,24 @@ impl LoaderOptions {
         self
     }
 
-    /// Delivers a column as another type. Floats can be cast to any float type; narrower types
-    /// round to nearest, with ties to even. Integers of at most 2 bytes and bools can be cast to
-    /// `f32`, and integers of 4 bytes to `f64`. Integers and bools can be cast to wider integers
-    /// that represent all of their values.
+    /// Delivers a column as another type. Floats can be cast to any float type; a cast to a
+    /// narrower type rounds to nearest, with ties to even. Integers of at most 2 bytes and bools
+    /// can be cast to `f32`, and integers of 4 bytes to `f64`. Integers and bools can be cast to
+    /// wider integers that represent all of their values.
     pub fn cast(mut self, column: impl Into<String>, to: DType) -> Self {
         self.casts.push((column.into(), to));
         self
     }
 
-    /// Sets whether decimals and intervals are delivered in stored form. Their stored elements are
-    /// not their values: a decimal is stored as an unscaled integer or its bytes, and an interval
-    /// as its components. By default, such a column is an error. [`LogicalType::of`] says what the
-    /// elements represent. Casting such a column to another type with [`LoaderOptions::cast`] is
-    /// still an error.
+    /// Sets whether a column whose stored elements are not its values is delivered in stored form.
+    /// This concerns intervals, which are stored as their components, and decimals with a scale or
+    /// with more than 18 digits, which are stored as unscaled integers or as the bytes of unscaled
+    /// integers. By default, requesting such a column is an error. [`LogicalType::of`] says what
+    /// the elements represent. Casting such a column to another type with [`LoaderOptions::cast`]
+    /// is still an error.
     ///
     /// Dates, times, timestamps and durations are delivered with either setting, as counts of the
-    /// unit that [`LogicalType::of`] gives.
+    /// unit that [`LogicalType::of`] returns.
     ///
     /// [`LogicalType::of`]: tensilo::LogicalType::of
     pub fn stored_elements(mut self, stored_elements: bool) -> Self {
@@ -194,8 +195,8 @@ impl LoaderOptions {
     /// Sets the maximum number of threads that decode concurrently.
     ///
     /// The default, 0, means one less than the number of processors, but at least 1. This leaves
-    /// one processor for the consumer. If the consumer waits and
-    /// [`LoaderMetrics`](super::LoaderMetrics) show more decoding than fetching, raise it.
+    /// one processor for the consumer. Raise this number if the consumer waits and
+    /// [`LoaderMetrics`](super::LoaderMetrics) show more decoding than fetching.
     pub fn decode_threads(mut self, threads: usize) -> Self {
         self.threads.decode_threads = threads;
         self
@@ -205,9 +206,9 @@ impl LoaderOptions {
     /// these threads wait for storage, others decode. A value below
     /// [`decode_threads`](Self::decode_threads) is raised to it.
     ///
-    /// The default, 0, means the number of decode threads, but at least 4 for objects of a store.
-    /// If storage has a high latency and [`LoaderMetrics`](super::LoaderMetrics) show more fetching
-    /// than decoding, raise it.
+    /// The default, 0, means the number of decode threads, but at least 4 for objects in a store.
+    /// Raise this number if storage has a high latency and
+    /// [`LoaderMetrics`](super::LoaderMetrics) show more fetching than decoding.
     ///
     /// If the samples of a batch are in several files that are not open, up to 16 of these files
     /// are opened and read concurrently. With an I/O depth of 1, they are opened and read one after
@@ -220,8 +221,8 @@ impl LoaderOptions {
     /// Sets the prefetch depth: the maximum number of batches that are ready or in progress before
     /// the consumer requests them. A value below [`io_depth`](Self::io_depth) is raised to it.
     ///
-    /// The default, 0, means twice the I/O depth. If the duration of reads or of the consumer's
-    /// steps varies a lot, raise it. Each batch takes memory.
+    /// The default, 0, means twice the I/O depth. Raise this number if the duration of reads or of
+    /// the consumer's steps varies a lot, but note that each batch needs memory.
     pub fn prefetch(mut self, batches: usize) -> Self {
         self.threads.prefetch = batches;
         self
@@ -258,8 +259,8 @@ impl LoaderOptions {
     /// Sets a function that changes each batch, such as a normalization or an augmentation. It runs
     /// after casts and padding, on the thread that decoded the batch, so at most
     /// [`decode_threads`](Self::decode_threads) calls run concurrently. Order, states and receipts
-    /// are unaffected. A function that depends only on the batch gives the same values after a
-    /// resume. A [`SampleReader`] also calls it.
+    /// are unaffected. A function that depends only on the batch produces the same values
+    /// after a resume. A [`SampleReader`] also calls the function.
     ///
     /// If the function fails or panics, reading the batch fails.
     ///
@@ -296,8 +297,8 @@ impl LoaderOptions {
     ///
     /// Fails if an option is not valid for the view: a column does not exist or differs among
     /// datasets, a cast or a padding is not possible, the rank is not below the number of ranks, or
-    /// an epoch has no steps. Also fails for a column of decimals or intervals, unless
-    /// [`LoaderOptions::stored_elements`] is set and the column is not cast.
+    /// an epoch has no steps. Also fails if the stored elements of a column are not its values,
+    /// unless [`LoaderOptions::stored_elements`] is set and the column is not cast.
     pub fn loader(self, view: &View) -> Result<Loader> {
         let setup = self.setup(view)?;
         check_steps(setup.division, view.sample_count())?;
@@ -311,13 +312,13 @@ impl LoaderOptions {
         Ok(Loader::new(self.setup(view)?).reader())
     }
 
-    /// Reads a range of samples of a view, checks them, and sends them in stored form to the GPU of
-    /// [`LoaderOptions::decode_on`], where they stay. Starting with the first sample, sends as many
-    /// samples as fit in `max_bytes`, in whole uploads of about 64 MiB. Columns must be numeric,
-    /// and must either have a fixed shape, or be padded and vary only in the first extent. The only
-    /// casts on the GPU are from `bf16` and `f16` to `f32`.
+    /// Reads a range of samples of a view, checks them, and sends them in stored form to the GPU
+    /// that was passed to [`LoaderOptions::decode_on`], where they stay. Starting with the first
+    /// sample, sends as many samples as fit in `max_bytes`, in whole uploads of about 64 MiB.
+    /// Columns must be numeric, and must either have a fixed shape, or be padded and vary only in
+    /// the first extent. The only supported casts are from `bf16` and `f16` to `f32`.
     ///
-    /// Calls `progress` with the number of samples sent so far and the total. If it returns
+    /// Calls `progress` with the number of samples sent so far and the total. If `progress` returns
     /// `Break`, fails with an error of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).
     ///
     /// Fails if [`LoaderOptions::loader`] fails, or if the range is not in the view, a sample is

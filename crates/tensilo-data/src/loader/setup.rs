@@ -29,8 +29,8 @@ pub enum OnDamage {
     #[default]
     Error,
     /// Damaged samples are replaced by other samples, which are the same on every rank
-    /// ([`substitute`]). Files that were replaced, or that cannot be opened or read, are still
-    /// errors.
+    /// ([`substitute`]). A file that does not match the manifest, or that cannot be opened or read,
+    /// is still an error.
     ///
     /// [`substitute`]: crate::substitute()
     Substitute,
@@ -57,7 +57,7 @@ pub(super) struct Setup {
     /// The process that opened the datasets of the view.
     process: u32,
     pub view: View,
-    /// Whether files are objects of a store, which the page cache does not hold.
+    /// Whether files are objects in a store, which the page cache does not hold.
     pub reads_objects: bool,
     /// Whether files are objects or on a network, so that each request takes a round trip.
     pub is_remote: bool,
@@ -88,7 +88,7 @@ pub(super) struct Setup {
 /// requests to a network server in flight. This number does not limit objects: a single thread
 /// starts opening many of them at the same time.
 const IO_THREADS: usize = 16;
-/// The minimum default I/O depth for objects of a store.
+/// The minimum default I/O depth for objects in a store.
 const OBJECT_IO_DEPTH: usize = 4;
 
 /// Numbers of threads and batches; 0 means the default.
@@ -100,7 +100,7 @@ pub(super) struct Threads {
 }
 
 impl Threads {
-    /// Resolves the defaults, which depend on whether files are objects of a store.
+    /// Resolves the defaults, which depend on whether files are objects in a store.
     fn resolved(self, are_objects: bool) -> Self {
         let processors = || thread::available_parallelism().map_or(1, NonZero::get);
         let or = |number: usize, default: usize| if number == 0 { default } else { number };

@@ -99,7 +99,7 @@ pub(super) fn parse(
             format!("column {name:?} has id {}, expected an id below {column_ids}", column.id)
         })?;
         ensure(ids.insert(column.id), "M-4.1", || {
-            format!("column {name:?} has id {}, but another column has it too", column.id)
+            format!("column {name:?} has id {}, which another column already has", column.id)
         })?;
     }
     Schema { columns: Vec::new(), metadata: metadata.clone() }
@@ -131,7 +131,7 @@ impl LayoutJson {
             ensure(id < column_ids, "M-4.2", || {
                 format!("a layout maps {name:?} to id {id}, expected an id below {column_ids}")
             })?;
-            ensure(ids.insert(id), "M-4.2", || format!("a layout has column id {id} twice"))?;
+            ensure(ids.insert(id), "M-4.2", || format!("a layout lists column id {id} twice"))?;
         }
         Ok(self.0.into_iter().map(|(name, id)| (name, id.0)).collect())
     }

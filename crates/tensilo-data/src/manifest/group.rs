@@ -1,9 +1,10 @@
 //! Groups of samples and their files (chapter 5 of `MANIFEST.md`).
 //!
 //! A group is a range of consecutive samples, and one or more files that store them. Each file of a
-//! group has different columns: adding a column adds a file to each group, and rewrites nothing. A
-//! file is listed with its path in the folder of the dataset (M-1.3), and with the length, footer
-//! offset and content id of the commit to read. So later commits of the file are not visible.
+//! group has different columns: adding a column adds a file to each group, and rewrites nothing.
+//! The entry of a file contains the path of the file in the folder of the dataset (M-1.3), and
+//! identifies the commit to read: the length of the file at this commit, the offset of the footer,
+//! and the content id. So later commits of the file are not visible.
 
 use super::column::{DatasetColumn, Layout};
 use super::json::{Hex, MAX_NUMBER, Number};
@@ -43,7 +44,7 @@ pub(crate) struct Group {
 pub(crate) struct FileEntry {
     /// The index of the layout.
     pub layout: usize,
-    /// The path in the dataset, separated by `/`.
+    /// The path in the dataset, with components separated by `/`.
     pub path: Box<str>,
     /// The length of the file at its commit, in bytes.
     pub bytes: u64,
@@ -109,14 +110,14 @@ impl GroupJson {
     }
 }
 
-/// Parses groups. Returns them, and the total number of their samples.
+/// Parses groups. Also returns the total number of samples in the groups.
 pub(super) fn parse(groups: Vec<GroupJson>, columns: Columns<'_>) -> Result<(Vec<Group>, u64), RuleViolation> {
     let groups: Vec<_> = groups.into_iter().map(|group| group.parse(columns)).collect::<Result<_, _>>()?;
     let samples = sum(groups.iter().map(|group| group.samples))?;
     Ok((groups, samples))
 }
 
-/// Returns the sum of numbers of samples. Fails if it is too large (M-2.3).
+/// Adds up numbers of samples. Fails if the sum is too large (M-2.3).
 pub(super) fn sum(numbers: impl IntoIterator<Item = u64>) -> Result<u64, RuleViolation> {
     let sum =
         numbers.into_iter().try_fold(0_u64, |sum, number| sum.checked_add(number).filter(|&sum| sum <= MAX_NUMBER));
@@ -139,7 +140,8 @@ pub(crate) fn check_path(path: &str) -> Result<(), RuleViolation> {
         && path.split('/').next().is_some_and(|first| !first.eq_ignore_ascii_case("manifest"));
     ensure(is_good, "M-1.3", || {
         format!(
-            "the path {path:?} of a file is too long or not relative, is in manifest/, or has forbidden components or \
+            "the path {path:?} of a file is not valid: expected a relative path outside manifest/, of at most \
+             {MAX_PATH_BYTES} bytes, without empty, \".\" or \"..\" components, backslashes, colons or control \
              characters"
         )
     })

@@ -1,4 +1,4 @@
-//! The JSON values of a sealed text, parsed as strictly as chapter 2 of `MANIFEST.md` requires.
+//! The JSON values of a manifest file, parsed as strictly as chapter 2 of `MANIFEST.md` requires.
 //!
 //! By default, `serde_json` accepts a map with a repeated key, numbers above 2^53, and `null` for
 //! an optional member. [`unique`], [`Number`] and [`present`] refuse these, so every parser reads
@@ -11,13 +11,13 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// The maximum number (M-2.3). Every JSON parser reads integers up to this one exactly.
+/// The maximum number (M-2.3). Every JSON parser reads integers up to this number exactly.
 pub(crate) const MAX_NUMBER: u64 = (1 << 53) - 1;
 
 /// The start of the message for a number that breaks M-2.3.
 pub(super) const NOT_A_NUMBER: &str = "not a valid number";
 
-/// A number, at most [`MAX_NUMBER`].
+/// An integer from 0 to [`MAX_NUMBER`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Number(pub u64);
 

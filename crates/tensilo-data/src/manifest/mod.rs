@@ -1,13 +1,16 @@
-//! The manifest: texts that list the files of a dataset, and their rules (`MANIFEST.md`).
+//! The manifest: JSON files that list the files of a dataset, and the rules for their content
+//! (`MANIFEST.md`).
 //!
-//! A [`version`] is complete in itself: it lists columns, layouts and all files. Most files are
-//! listed in [`page`]s, which are named by their digest and shared between versions, so a new
-//! version writes only what changed. Both list files in [`group`]s, and each group has a range of
-//! consecutive samples. Each text is JSON, readable without this crate, and ends with its own
-//! digest ([`sealed`]), so a truncated or damaged text is never mistaken for a valid one.
+//! A [`version`] describes the complete dataset: its columns, its layouts and all of its files. It
+//! lists most files in [`page`]s, which are named by their digest and shared between versions, so a
+//! new version writes only what changed. Versions and pages list files in [`group`]s, and each
+//! group has a range of consecutive samples. The JSON is readable without this crate, and each JSON
+//! file ends with its own digest ([`sealed`]), so a truncated or damaged file is never mistaken for
+//! a valid one.
 //!
 //! This module does no I/O: it turns bytes into structures and back. `dataset` reads and writes the
-//! files. A text that breaks a rule is a [`RuleViolation`], which names the rule.
+//! files. If the content of a file breaks a rule, parsing it fails with a [`RuleViolation`], which
+//! names the rule.
 
 mod column;
 mod group;

@@ -1,8 +1,8 @@
 //! Pages of groups (chapter 6 of `MANIFEST.md`).
 //!
-//! A page is a sealed text that lists groups, and its name is its digest. So it never changes,
-//! several versions can list it, and a reader can check whether it got the right one. Opening a
-//! version reads no page.
+//! A page is a JSON file that lists groups, and its name is its digest. So a page never changes,
+//! several versions can list it, and a reader can check whether it got the right page. Opening a
+//! version reads no pages.
 
 use super::group::{self, Columns, Group, GroupJson};
 use super::json::{Hex, Number, lines};
@@ -23,7 +23,7 @@ struct PageJson {
     _digest: Hex,
 }
 
-/// A page, as a version lists it.
+/// The entry of a page in a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PageEntry {
     pub digest: Hex,
@@ -32,7 +32,7 @@ pub(crate) struct PageEntry {
     pub samples: u64,
 }
 
-/// The JSON of an entry.
+/// The JSON of a page entry.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PageEntryJson {
@@ -68,7 +68,7 @@ impl PageEntry {
             format!("the page has {} bytes, but the version states {}", bytes.len(), self.bytes)
         })?;
         let (page, digest): (PageJson, Hex) = sealed::open(bytes, FORMAT)?;
-        ensure(digest == self.digest, "M-6.1", || format!("the page has the digest {digest}, which is not its name"))?;
+        ensure(digest == self.digest, "M-6.1", || format!("the page has the digest {digest}, but a different name"))?;
         let (groups, samples) = group::parse(page.groups, columns)?;
         let found = u64::try_from(groups.len()).map(|count| (count, samples));
         ensure(found == Ok((self.groups, self.samples)), "M-6.1", || {

@@ -1,4 +1,4 @@
-//! Sealed texts: JSON that ends with its own digest (chapter 2 of `MANIFEST.md`).
+//! Sealed texts: JSON objects that end with their own digest (chapter 2 of `MANIFEST.md`).
 //!
 //! The digest covers all bytes before it, and is checked before anything is parsed. The format and
 //! the required features are checked next, because a newer format may have changed any of the other

@@ -1,8 +1,8 @@
 //! Versions (chapter 3 of `MANIFEST.md`).
 //!
-//! A version is one text that lists all samples and columns of a dataset at one point in time. It
-//! refers to its parent, the version that it was made from, by number and digest. So a chain of
-//! versions can be checked, but no reader needs the older ones.
+//! A version is a JSON file that describes the columns and files of a dataset at one point in time.
+//! It refers to its parent, the version that it was made from, by number and digest. So a chain of
+//! versions can be checked, but no reader needs the older versions.
 
 use super::column::{self, ColumnJson, DatasetColumn, Layout, LayoutJson};
 use super::group::{self, Columns, Group, GroupJson};
@@ -64,7 +64,7 @@ struct OrderJson {
 pub(crate) struct Version {
     pub dataset_id: [u8; 16],
     pub number: u64,
-    /// The version that this one was made from, and the digest of its text.
+    /// The number and the digest of the version that this one was made from.
     pub parent: Option<(u64, Hex)>,
     /// Seconds since 1970.
     pub time: Option<u64>,
@@ -90,7 +90,7 @@ impl Version {
         let parent = text.parent.map(|parent| (parent.version.0, parent.digest));
         let before = number.checked_sub(1).filter(|before| *before > 0);
         ensure(parent.is_none_or(|(parent, _)| Some(parent) == before), "M-3.2", || {
-            format!("version {number} has a parent that is not the version before it")
+            format!("the parent of version {number} is not the previous version")
         })?;
         let columns = column::parse(text.columns, text.column_ids.0, &text.metadata)?;
         let layouts = text.layouts.into_iter().map(|layout| layout.parse(text.column_ids.0));
@@ -198,7 +198,7 @@ pub(crate) fn number_of(name: &str) -> Option<u64> {
     digits.parse().ok().filter(|&version| is_number && version > 0)
 }
 
-/// Returns the bytes of the content ids of the files of groups, in order.
+/// Returns the content ids of all files of the groups as bytes, in order.
 pub(crate) fn content_ids(groups: &[Group]) -> impl Iterator<Item = u8> {
     groups.iter().flat_map(|group| &group.files).flat_map(|file| file.content_id.0)
 }

@@ -14,7 +14,7 @@ use crate::error::{DataError, Result};
 use std::fmt;
 use std::ops::Range;
 
-/// How the last step of an epoch ends.
+/// What happens to an incomplete last step of an epoch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LastBatch {
@@ -23,7 +23,7 @@ pub enum LastBatch {
     Drop,
     /// Fills the step with samples from the start of the epoch.
     Pad,
-    /// Divides the remaining samples evenly among the ranks. Some ranks may get none.
+    /// Divides the remaining samples evenly among the ranks. Some ranks can get no samples.
     Exact,
 }
 
@@ -71,7 +71,7 @@ impl Division {
         self.world_size
     }
 
-    /// Returns how the last step of an epoch ends.
+    /// Returns what happens to an incomplete last step of an epoch.
     pub fn last_batch(&self) -> LastBatch {
         self.last_batch
     }

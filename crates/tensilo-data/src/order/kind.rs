@@ -27,7 +27,7 @@ impl fmt::Display for Order {
             Self::Sequential => f.write_str("sequential"),
             Self::Shuffled => f.write_str("shuffled"),
             Self::Windowed(WindowSizes { run, window }) => {
-                write!(f, "windowed by {window} runs of {run} samples")
+                write!(f, "windowed (windows of {window} runs of {run} samples)")
             }
         }
     }
@@ -49,7 +49,8 @@ const WINDOW_BYTES: u64 = 256 << 20;
 const MAX_WINDOW_RUNS: u64 = 512;
 
 impl WindowSizes {
-    /// Returns windows of `window` runs with `run` samples each. Fails if one of them is 0.
+    /// Returns the sizes for runs of `run` samples and windows of `window` runs. Fails if either
+    /// number is 0.
     pub fn new(run: u32, window: u32) -> Result<Self> {
         match (NonZeroU32::new(run), NonZeroU32::new(window)) {
             (Some(run), Some(window)) => Ok(Self { run, window }),
@@ -59,8 +60,8 @@ impl WindowSizes {
         }
     }
 
-    /// Returns the default sizes for samples with an average of `bytes` raw bytes: runs of about 1
-    /// MiB, and windows of at most 512 runs and 256 MiB.
+    /// Returns the default sizes for samples with an average raw size of `bytes` bytes: runs of
+    /// about 1 MiB, and windows of at most 512 runs and 256 MiB.
     pub fn for_sample_bytes(bytes: u64) -> Self {
         let of = |count: u64| u32::try_from(count).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX);
         let bytes = bytes.max(1);

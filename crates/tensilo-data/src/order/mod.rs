@@ -10,7 +10,7 @@
 //!
 //! 1. **Keys** ([`permutation`]). Every pseudo-random number is a hash of its purpose and of words
 //!    such as the seed and the epoch. The hash absorbs the words one after another. If they were
-//!    added up, seed 1 in epoch 2 would give the same shuffle as seed 2 in epoch 1.
+//!    added up, seed 1 in epoch 2 would produce the same shuffle as seed 2 in epoch 1.
 //! 2. **Permutations** ([`Permutation`]). A key selects a permutation of `0..n`, which a Feistel
 //!    network evaluates at one index at a time. Take the smallest `2^b` that is at least `n`, and
 //!    split an index of `b` bits into two halves. In each round, XOR one half with a hash of the
@@ -18,9 +18,9 @@
 //!    backwards.
 //! 3. **Runs and windows** ([`windowed`]). The *shuffled* order applies one permutation to all
 //!    samples, so each sample is a separate read. The *windowed* order divides the samples into
-//!    runs of `K` neighbors and permutes the runs. It then groups every `W` consecutive runs into a
-//!    window, and permutes the samples within each window. Files are read one run at a time, and
-//!    only about one window of runs is in use.
+//!    runs of `K` consecutive samples and permutes the runs. It then groups every `W` consecutive
+//!    runs into a window, and permutes the samples within each window. Files are read one run at a
+//!    time, and only about one window of runs is in use at any time.
 //! 4. **Steps and ranks** ([`Division`]). A step takes the next `batch_size * world_size`
 //!    positions. Rank `r`, counted from 0, takes slice `r` of them, which has `batch_size`
 //!    positions. [`LastBatch`] determines what happens if the last positions of an epoch do not
@@ -45,11 +45,11 @@
 //! With *drop*, positions 8 and 9 are left out. With *pad*, rank 0 takes them, and rank 1 takes
 //! positions 0 and 1. With *exact*, rank 0 takes position 8, and rank 1 takes position 9.
 //!
-//! A lookup goes up this table. The step and the rank give positions. A position gives a window and
-//! a number within it. The permutation of the window turns this number into a run and an index in
-//! that run, and the permutation of the runs then gives the sample. [`EpochOrder::sample_at`] goes
-//! from a position to a sample, with a few divisions and two permutations.
-//! [`EpochOrder::position_of`] goes down the table.
+//! A lookup goes up this table. The step and the rank determine the positions. A position
+//! determines a window and an index within it. The permutation of the window maps this index to a
+//! run and an index in that run, and the permutation of the runs then determines the sample.
+//! [`EpochOrder::sample_at`] goes from a position to a sample, with a few divisions and two
+//! permutations. [`EpochOrder::position_of`] goes down the table, from a sample to its position.
 //!
 //! Invariant: for every seed, epoch and `n`, [`EpochOrder`] is a bijection of `0..n`. Each sample
 //! is therefore taken exactly once per epoch, except for the samples that [`LastBatch`] drops or
@@ -175,8 +175,8 @@ impl EpochOrder {
         }
     }
 
-    /// Returns the position of a sample, or `None` if there is no such sample. The inverse of
-    /// [`EpochOrder::sample_at`], at the same cost.
+    /// Returns the position of a sample, or `None` if there is no such sample. This is the inverse
+    /// of [`EpochOrder::sample_at`], at the same cost.
     #[inline]
     pub fn position_of(&self, sample: u64) -> Option<u64> {
         match &self.0 {
@@ -195,7 +195,7 @@ enum RunsKind<'o> {
     Sequential { n: u64, run: u64 },
 }
 
-/// The number of runs that a sequential order prefetches.
+/// The number of runs that are prefetched in a sequential order, including the current run.
 const SEQUENTIAL_PREFETCH_RUNS: u64 = 32;
 
 impl Runs<'_> {

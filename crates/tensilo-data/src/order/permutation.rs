@@ -28,8 +28,8 @@
 //! can tell eight rounds from a true shuffle. Therefore orders of up to 4,096 samples use 24 rounds
 //! (`RATIONALE.md` has the measurement).
 
-/// The purpose of a key, which is its first word. Keys with different purposes are unrelated. Each
-/// variant lists the words that follow, in order.
+/// The purpose of a key: the first word that is hashed. Keys with different purposes are unrelated.
+/// Each variant lists the words that follow, in order.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose {
     /// The permutation of a shuffled order: seed, epoch.
@@ -120,7 +120,7 @@ impl Permutation {
         })
     }
 
-    /// Returns the position of a member, or `None` if it is not below `n`. The inverse of
+    /// Returns the position of a member, or `None` if it is not below `n`. This is the inverse of
     /// [`Permutation::at`].
     #[inline]
     pub fn position_of(&self, member: u64) -> Option<u64> {

@@ -2,9 +2,9 @@
 //! (chapters 6 and 7 of `ORDER.md`).
 //!
 //! The samples that a job has taken are a prefix of its order, no matter how the ranks divided
-//! them. So a [`State`] has 96 bytes with the order and one position: no batch size, no number of
-//! ranks, no list. Any number of ranks can continue at this position. They take no sample of the
-//! prefix again in this epoch.
+//! them. So a [`State`] takes only 96 bytes. It contains the order and one position, but no batch
+//! size, no number of ranks and no list of samples. Any number of ranks can continue at this
+//! position. They take no sample of the prefix again in this epoch.
 //!
 //! A [`Receipt`] is a sum over all delivered samples: each sample adds a hash of itself and its
 //! epoch. The sum does not depend on the order of the samples or on how ranks divide them. So two
@@ -33,7 +33,7 @@ pub struct State {
     pub n: u64,
     /// How samples are shuffled.
     pub order: Order,
-    /// How the last step of an epoch ends.
+    /// What happens to an incomplete last step of an epoch.
     pub last_batch: LastBatch,
     /// The seed of the order.
     pub seed: u64,
@@ -125,9 +125,13 @@ impl State {
             2 => LastBatch::Exact,
             _ => return Err(bad(format!("the state has last_batch {last_batch}, expected 0 to 2"))),
         };
-        if zero != [0; 4] || position >= n || n > MAX_SAMPLES {
+        if zero != [0; 4] {
+            return Err(bad("the state is malformed: its reserved bytes are not 0".to_owned()));
+        }
+        if position >= n || n > MAX_SAMPLES {
             return Err(bad(format!(
-                "the state is malformed: it has position {position} of {n} samples, or reserved bytes that are not 0"
+                "the state has position {position} of {n} samples, expected a position below the number of samples, \
+                 which is at most 2^63"
             )));
         }
         Ok(Self { dataset_id, dataset_version, view, n, order, last_batch, seed, epoch, position, receipt })

@@ -2,8 +2,8 @@
 //! `ORDER.md`).
 //!
 //! A full shuffle reads each sample individually. Here, the samples are divided into runs of `K`
-//! neighbors, and the runs are permuted. Every `W` consecutive runs form a window, and the samples
-//! of a window are permuted among themselves. So files are read in whole runs.
+//! consecutive samples, and the runs are permuted. Every `W` consecutive runs form a window, and
+//! the samples of a window are permuted among themselves. So files are read in whole runs.
 //!
 //! If `K` divided `n`, all windows but the last would have `K * W` samples, and a lookup would be a
 //! few divisions:
@@ -49,7 +49,7 @@ pub(super) struct Windowed {
 
 impl Windowed {
     pub(super) fn new(sizes: WindowSizes, n: u64, seed: u64, epoch: u64) -> Self {
-        // larger sizes give the same order
+        // larger sizes would produce the same order
         let run = u64::from(sizes.run.get()).min(n.max(1));
         let count = n.div_ceil(run);
         let window = u64::from(sizes.window.get()).min(count.max(1));
@@ -145,9 +145,9 @@ impl Windowed {
         (p / full).saturating_add(1).saturating_mul(self.window)
     }
 
-    /// Returns the number of runs, counted from the first, that should have been prefetched at a
-    /// position. These are all runs up to the end of its window, and as large a share of the next
-    /// window as has been read of this window.
+    /// Returns the number of runs, counted from the first, that should have been prefetched by the
+    /// time the epoch reaches a position. These are all runs up to the end of its window, and as
+    /// large a share of the next window as has been read of this window.
     pub(super) fn runs_to_prefetch(&self, p: u64) -> u64 {
         let full = self.run.saturating_mul(self.window).max(1);
         self.runs_begun(p).saturating_add(p % full / self.run.max(1))

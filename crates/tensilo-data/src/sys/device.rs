@@ -51,8 +51,8 @@ pub(crate) struct LaunchInMemory<M> {
 impl<M> LaunchInMemory<M> {
     /// Launches a batch. The memory must be at least as long as the batch.
     pub(crate) fn new<A: DeviceAllocator<Memory = M>>(batch: Batch, memory: M) -> Result<Self> {
-        // SAFETY: the allocator promises this. The memory outlives the launch, which is finished or
-        // dropped first.
+        // SAFETY: the allocator promises valid memory and a valid stream. The memory outlives the
+        // launch, which is finished or dropped first.
         match unsafe { batch.launch(A::location(&memory)) } {
             Ok(launched) => Ok(Self { launched, memory }),
             Err(error) => Err(leaked(error, memory)),
@@ -79,7 +79,7 @@ fn leaked<M>(error: DataError, memory: M) -> DataError {
 }
 
 impl Batch {
-    /// Decodes the batch into the caller's memory, on the GPU of
+    /// Decodes the batch into the caller's memory, on the GPU that was passed to
     /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on). Returns once the work is
     /// enqueued. Later operations on the stream of the memory see the values.
     /// [`BatchIterator::on_device`](crate::BatchIterator::on_device) does this ahead of time.

@@ -7,7 +7,7 @@
 use crate::dataset::DatasetOptions;
 use crate::io::{Io, IoChoice, Opener};
 
-/// Returns the choice of memory maps. Only functions whose callers make the promise of
+/// Returns the I/O choice for memory maps. Only functions whose callers make the promise of
 /// [`DatasetOptions::mmap`] may call this function.
 fn map() -> IoChoice {
     // SAFETY: callers of this function promise what `map_file` requires.
@@ -23,9 +23,9 @@ impl DatasetOptions {
     ///
     /// No process may change or truncate a file of the dataset while the dataset, or a reader,
     /// loader or batch iterator of it, is alive; see
-    /// [`MappedFile::open`](tensilo::source::MappedFile::open). Files that are only created and
-    /// removed as a whole, as in a dataset with a manifest, are safe, unless they are on a network
-    /// file system.
+    /// [`MappedFile::open`](tensilo::source::MappedFile::open). Files that can be removed but never
+    /// change once they are created, as in a dataset with a manifest, are safe, unless they are on
+    /// a network file system.
     pub unsafe fn mmap(self) -> Self {
         self.io(map())
     }

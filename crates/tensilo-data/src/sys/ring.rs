@@ -1,10 +1,10 @@
 //! Reads through an io_uring ring.
 //!
-//! The danger of io_uring is memory. Until a read completes, the kernel can write to its memory at
-//! any time, whatever the program does in the meantime. So a call to [`Ring::read`] owns the memory
-//! of its reads ([`InFlightReads`]). It returns the memory only after all reads have completed,
-//! even if a callback panics. If it cannot wait for them, it leaks the memory and marks the ring as
-//! broken.
+//! The danger of io_uring is memory corruption: until a read completes, the kernel can write to its
+//! destination at any time, whatever the program does in the meantime. So a call to [`Ring::read`]
+//! owns the memory of its reads ([`InFlightReads`]). It returns the memory only after all reads
+//! have completed, even if a callback panics. If it cannot wait for them, it leaks the memory and
+//! marks the ring as broken.
 //!
 //! Invariant: the kernel never writes to memory that is borrowed, freed or reused.
 
@@ -109,7 +109,7 @@ impl Ring {
         (flight.memory.take(), read)
     }
 
-    /// Returns whether waiting for reads has failed, so that the ring cannot be used any more.
+    /// Returns whether waiting for reads has failed, so that the ring can no longer be used.
     pub(crate) fn is_broken(&self) -> bool {
         self.is_broken
     }

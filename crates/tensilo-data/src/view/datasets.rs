@@ -1,7 +1,7 @@
 //! Views of open datasets. A loader uses a view to find the dataset and the index of each sample.
 //!
-//! The other modules only compute with sample indices. A [`View`] connects them to open datasets:
-//! each sample of the view maps to a dataset and a sample of this dataset.
+//! Splits, lists and mixtures only compute with sample indices. A [`View`] connects them to open
+//! datasets: each sample of the view maps to a dataset and a sample of this dataset.
 
 use super::{Mixture, SampleList, Split};
 use crate::dataset::Dataset;
@@ -116,9 +116,9 @@ impl View {
         &self.datasets
     }
 
-    /// Returns the index of the dataset that has sample `v` of the view in an epoch, and the sample
-    /// of that dataset. Returns `None` if `v` is not below [`View::sample_count`]. Cost: one lookup
-    /// in the split, list or mixture.
+    /// Returns the index of the dataset that has sample `v` of the view in an epoch, and the index
+    /// of the sample in that dataset. Returns `None` if `v` is not below [`View::sample_count`].
+    /// Cost: one lookup in the split, list or mixture.
     pub fn sample(&self, v: u64, epoch: u64) -> Option<(usize, u64)> {
         match &self.kind {
             ViewInner::All => (v < self.sample_count()).then_some((0, v)),

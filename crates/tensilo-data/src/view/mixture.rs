@@ -1,10 +1,10 @@
 //! A view of several datasets in fixed proportions.
 //!
-//! A mixture is divided into blocks of 4,096 samples. All blocks have the same number of samples of
-//! each component, but the last block can be shorter. This number is the share of the component,
-//! rounded by the largest-remainder method. So a lookup needs no list. The offset in the block
-//! gives the component, and a multiplication gives the number of samples of this component in
-//! earlier blocks.
+//! A mixture is divided into blocks of 4,096 samples; the last block can be shorter. All full
+//! blocks have the same number of samples of a component: its share of the block, rounded by the
+//! largest-remainder method. So a lookup needs no list. The offset in the block determines the
+//! component, and a multiplication computes how many samples of this component are in earlier
+//! blocks.
 //!
 //! Across blocks and epochs, the samples of a component form one long sequence, in which each pass
 //! over the component has its own shuffle. So a small component is repeated, and all samples of a
@@ -68,8 +68,11 @@ impl Mixture {
         if n > MAX_SAMPLES {
             return Err(bad("the mixture has more than 2^63 samples"));
         }
-        if components.iter().any(|component| component.samples == 0 || component.weight == 0) {
-            return Err(bad("a component of the mixture has no samples, or has a weight of 0"));
+        if components.iter().any(|component| component.samples == 0) {
+            return Err(bad("a component of the mixture has no samples"));
+        }
+        if components.iter().any(|component| component.weight == 0) {
+            return Err(bad("a component of the mixture has a weight of 0"));
         }
         let weights: Vec<u32> = components.iter().map(|component| component.weight).collect();
         let ranges = ranges(BLOCK, &weights).zip(ranges(n % BLOCK, &weights));
@@ -105,8 +108,9 @@ impl Mixture {
         self.identity
     }
 
-    /// Returns the component of sample `v` of the mixture in an epoch, and the sample of that
-    /// component. Returns `None` if `v` is not below [`Mixture::sample_count`]. Cost: about 230 ns.
+    /// Returns the number of the component that has sample `v` of the mixture in an epoch, and the
+    /// index of the sample in that component. Returns `None` if `v` is not below
+    /// [`Mixture::sample_count`]. Cost: about 230 ns.
     pub fn sample(&self, v: u64, epoch: u64) -> Option<(usize, u64)> {
         if v >= self.n {
             return None;
@@ -121,7 +125,7 @@ impl Mixture {
         // no overflow: below 2^128, because each factor has at most 64 bits
         let x = u128::from(epoch) * u128::from(share.sum) + u128::from(in_epoch);
         let samples = u128::from(share.samples); // at least 1
-        // modulo 2^64, and below the number of samples
+        // the epoch wraps around modulo 2^64; the position is below the number of samples
         let (epoch, position) = ((x / samples) as u64, (x % samples) as u64);
         let order = EpochOrder::new(Order::Windowed(self.run), share.samples, share.seed, epoch);
         Some((number, order.sample_at(position)?))

@@ -1,4 +1,4 @@
-//! Views of some samples of a dataset, which are chosen by a hash or listed.
+//! Views of some of the samples of a dataset, chosen by a hash or listed explicitly.
 //!
 //! A [`Split`] chooses each sample by a hash of its index. The usual alternative is to shuffle all
 //! samples and cut the list, but then samples move from validation to training when new ones are
@@ -55,8 +55,10 @@ impl Split {
     /// ns and 1.1 bits for each sample of the dataset.
     pub fn new(samples: u64, seed: u64, hashes: Range<u64>) -> Result<Self> {
         if hashes.is_empty() || hashes.end > Self::END {
-            let message =
-                format!("a split needs a range of hashes within 0..2^32, not {}..{}", hashes.start, hashes.end);
+            let message = format!(
+                "a split needs a non-empty range of hashes within 0..2^32, not {}..{}",
+                hashes.start, hashes.end
+            );
             return Err(DataError::BadArgument(message));
         }
         let words = usize::try_from(samples.div_ceil(64)).unwrap_or(usize::MAX);

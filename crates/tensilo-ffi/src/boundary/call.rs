@@ -5,9 +5,9 @@
 //! functions for arguments refuse everything that is detectably wrong: null and misaligned
 //! pointers, impossible lengths, strings that are not UTF-8.
 //!
-//! Everything else is trusted, because the header makes it the duty of the caller: a pointer that
-//! is neither null nor misaligned points to a value of its type. This value lives long enough. It
-//! is used concurrently only as far as the rules of its handle allow.
+//! Everything else is trusted, because the header makes the caller responsible for it: a pointer
+//! that is neither null nor misaligned points to a value of its type. This value lives long enough,
+//! and is used concurrently only if the rules of its handle allow it.
 
 use super::error::{Result, TENSILO_OK, tensilo_error, tensilo_status};
 use super::values::{self, Options, Output, StructError};
@@ -185,7 +185,7 @@ fn struct_error(wrong: &StructError, name: &str) -> Box<tensilo_error> {
         StructError::Null => format!("{name} is NULL"),
         StructError::Misaligned => format!("{name} is not aligned"),
         StructError::Size(found, min_bytes) => {
-            format!("{name}: struct_size is {found}, expected at least {min_bytes}: set it to the size of the struct")
+            format!("{name}: struct_size is {found}, expected the size of the struct, which is at least {min_bytes}")
         }
         StructError::TooNew => {
             format!("{name} sets members that this release does not have: use the library that matches the header")

@@ -35,7 +35,7 @@ pub const TENSILO_BAD_ARGUMENT: tensilo_status = 5;
 pub const TENSILO_BAD_INPUT: tensilo_status = 6;
 /// A callback cancelled the work.
 pub const TENSILO_CANCELLED: tensilo_status = 7;
-/// A bug in tensilo, or a fault of the processor or memory of this machine. Please report it.
+/// A bug in tensilo, or a fault of the processor or memory of this machine. Please report this.
 pub const TENSILO_INTERNAL: tensilo_status = 8;
 /// The operating system reported an error; see `os_code` in `tensilo_error_info`.
 pub const TENSILO_IO: tensilo_status = 9;
@@ -150,7 +150,7 @@ impl tensilo_error {
     /// Returns the error for a bug in the library.
     #[cold]
     pub(crate) fn internal(what: &str) -> Box<Self> {
-        Self::new(TENSILO_INTERNAL, &format!("internal error: {what}; please report it"))
+        Self::new(TENSILO_INTERNAL, &format!("internal error: {what}; please report this"))
     }
 
     /// Returns the kind.
@@ -266,8 +266,8 @@ pub unsafe extern "C" fn tensilo_error_advice(error: *const tensilo_error, index
     Text::pointer_of(advice)
 }
 
-/// Fills `info` with the fields of an error. Fails only if an argument is NULL or the size of
-/// `info` is not set. It then returns a status but no error.
+/// Fills `info` with the fields of an error. Fails only if an argument is NULL or `struct_size` of
+/// `info` is not set. In this case, it returns a status but no error.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_error_get_info(
     error: *const tensilo_error,

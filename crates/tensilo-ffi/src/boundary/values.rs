@@ -11,7 +11,7 @@ use std::path::Path;
 use std::ptr;
 
 /// A string that ends with a NUL, which its length does not include. If it contains other NULs, C
-/// code that ignores the length sees only the start.
+/// code that ignores the length sees only the text before the first NUL.
 pub(crate) struct Text(Vec<u8>);
 
 impl Text {

@@ -24,7 +24,7 @@ pub(super) const CHECKSUM_BYTES: u64 = 4 * ENTRY_BYTES / LINE_BYTES;
 
 /// The maximum number of open entries.
 const MAX_OPEN_ENTRIES: usize = 256;
-/// The precision of the time of last use of an entry.
+/// The precision of the time at which an entry was last used.
 const USE_TIME_PRECISION: Duration = Duration::from_secs(300);
 
 /// The key of an entry: the digest of its object, and its index.
@@ -34,13 +34,13 @@ pub(super) type EntryKey = ([u8; 32], u64);
 #[derive(Debug)]
 pub(super) struct OpenEntry {
     file: PositionedFile,
-    /// The checksums of its lines.
+    /// The checksums of the lines of the entry.
     pub checksums: Vec<u8>,
 }
 
 impl OpenEntry {
     /// Opens an entry of `bytes` bytes. Returns `None` if it does not exist or has a different
-    /// length. Updates its time of last use, unless this time is recent.
+    /// length. Updates the time at which it was last used, unless this time is recent.
     pub(super) fn open(path: &Path, bytes: u64) -> Option<Self> {
         let mut file = File::open(path).ok()?;
         let metadata = file.metadata().ok().filter(|metadata| metadata.len() == CHECKSUM_BYTES + bytes)?;
@@ -92,7 +92,7 @@ impl OpenEntries {
     }
 
     fn with_lock<T>(&self, update: impl FnOnce(&mut OpenFiles) -> T) -> T {
-        // entries are replaced as a whole, so a panic cannot leave one half written
+        // each entry is replaced in a single step, so a panic cannot leave it half written
         update(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

@@ -65,8 +65,8 @@ impl Cache {
         usage::stats(&self.layout())
     }
 
-    /// Removes all entries, and returns the statistics from before. Processes that use the cache
-    /// continue to work, and fetch entries again.
+    /// Removes all entries. Returns the statistics from before the removal. Processes that use the
+    /// cache continue to work, and fetch entries again.
     pub fn clear(&self) -> io::Result<CacheStats> {
         usage::clear(&self.layout())
     }
@@ -101,9 +101,9 @@ const BYTES: &str = "TENSILO_CACHE_BYTES";
 const DEFAULT_BYTES: u64 = 16 << 30;
 
 impl Cache {
-    /// Returns the cache in the folder that `TENSILO_CACHE` names, if it is set. Its maximum size
-    /// is `TENSILO_CACHE_BYTES`, such as `200GiB`; the default is 16 GiB. Fails if the variable is
-    /// not a number of bytes.
+    /// Returns the cache in the folder that `TENSILO_CACHE` names, if this variable is set. The
+    /// maximum size of the cache is `TENSILO_CACHE_BYTES`, such as `200GiB`; the default is 16 GiB.
+    /// Fails if `TENSILO_CACHE_BYTES` is not a number of bytes.
     pub fn from_environment() -> io::Result<Option<Self>> {
         Self::parse_environment().map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))
     }
@@ -123,7 +123,7 @@ impl Cache {
 }
 
 /// Returns the maximum size that the environment sets, or a message that says what is wrong with
-/// the variable.
+/// `TENSILO_CACHE_BYTES`.
 fn max_bytes() -> Result<u64, String> {
     match env::var(BYTES) {
         Ok(text) if text.is_empty() => Ok(DEFAULT_BYTES),

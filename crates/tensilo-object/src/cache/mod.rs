@@ -10,7 +10,7 @@
 //! | file | idea |
 //! |---|---|
 //! | `entry_file` | the layout of an entry: checksums of its lines, then the bytes |
-//! | `object` | reads through the entries; one process fetches an entry, the others wait |
+//! | `object` | reads through the entries; one process fetches an entry while the others wait |
 //! | `usage` | the size limit, and eviction |
 //! | `handle` | the cache of a process, and the one that the environment names |
 //!

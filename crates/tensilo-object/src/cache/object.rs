@@ -1,10 +1,10 @@
 //! The entries of one version of an object, and reads through them.
 //!
-//! If all entries of its range are cached, a read returns their bytes. If some are missing, it
-//! takes a file lock for each entry of the range, fetches the entries that are still missing, and
-//! writes them. So only one thread of one process fetches an entry, while the others wait and then
-//! read it from disk. Locks are taken in ascending order, so no two readers wait for each other. A
-//! lock is released when its process ends.
+//! If all entries of a requested range are cached, a read returns their bytes. If some are missing,
+//! the read takes a file lock for each entry of the range, fetches the entries that are still
+//! missing, and writes them. So only one thread of one process fetches an entry, while the others
+//! wait and then read it from disk. Locks are taken in ascending order, so no two readers wait for
+//! each other. A lock is released when its process ends.
 //!
 //! If the folder cannot be written, or an entry turns out to be damaged or evicted, the bytes are
 //! requested from the store as if there were no cache.
@@ -86,7 +86,8 @@ impl CachedObject {
         Some(all.into())
     }
 
-    /// Returns a segment of an entry if its lines are valid. Otherwise removes the entry.
+    /// Returns the bytes of `segment`, a range within an entry, if all lines that it touches are
+    /// valid. Otherwise, removes the entry.
     fn read_entry(&self, index: u64, entry: &Range<u64>, segment: &Range<u64>) -> Option<Bytes> {
         let opened = self
             .cache
@@ -143,7 +144,7 @@ impl CachedObject {
         indices.filter_map(|index| FetchLock::acquire(&self.path(index)).transpose()).collect()
     }
 
-    /// Writes consecutive entries, the first with index `first`. Stops if there is no room or an
+    /// Writes consecutive entries, starting with index `first`. Stops if there is no room or an
     /// error occurs.
     fn write(&self, first: u64, bytes: &[u8]) {
         let entry_bytes = usize::try_from(ENTRY_BYTES).unwrap_or(usize::MAX);
@@ -247,7 +248,8 @@ fn slice(bytes: &Range<u64>, segment: &Bytes, range: &Range<u64>) -> Option<Byte
     Some(segment.slice(at(range.start)?..at(range.end)?))
 }
 
-/// Returns a range of the object from fetched segments and from entries that were cached before.
+/// Assembles a range of the object from fetched segments and from entries that were cached before.
+/// Returns `None` if one of these entries cannot be read.
 fn assemble(cached: &CachedObject, segments: &[(Range<u64>, Bytes)], range: &Range<u64>) -> Option<Bytes> {
     let mut all = Vec::new();
     all.try_reserve_exact(usize::try_from(range.end - range.start).ok()?).ok()?;

@@ -8,7 +8,7 @@
 //! recently used entries. It evicts 1/16 of the limit more than necessary, so that the next entries
 //! need no scan.
 //!
-//! If an entry cannot be written, the process writes nothing for a minute.
+//! If an entry cannot be written, the process writes nothing to the cache for a minute.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -34,11 +34,11 @@ pub struct CacheStats {
     pub entries: u64,
     /// The size of all entries in bytes.
     pub bytes: u64,
-    /// The time of last use of the least recently used entry, accurate to a few minutes.
+    /// The time at which the least recently used entry was last used, accurate to a few minutes.
     pub oldest_use: Option<SystemTime>,
 }
 
-/// The estimate that a process has of the size of the cache.
+/// A process's estimate of the size of the cache.
 #[derive(Debug, Default)]
 pub(super) struct DiskUsage(Mutex<UsageEstimate>);
 
@@ -124,7 +124,7 @@ pub(super) fn stats(layout: &Path) -> io::Result<CacheStats> {
     Ok(stats)
 }
 
-/// Removes all entries. Returns the statistics from before.
+/// Removes all entries. Returns the statistics from before the removal.
 pub(super) fn clear(layout: &Path) -> io::Result<CacheStats> {
     let found = stats(layout)?;
     match fs::remove_dir_all(layout) {

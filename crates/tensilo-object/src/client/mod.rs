@@ -25,7 +25,7 @@ use std::sync::Arc;
 use unreadable_keys::ListFilter;
 
 /// Creates a client for the store of an address, with settings from the options and `environment`.
-/// Sends nothing. Listings of the client leave out keys that cannot be read.
+/// Sends no requests. Listings of the client leave out keys that cannot be read.
 pub(crate) fn client(
     address: &Address,
     options: &ObjectOptions,
@@ -216,7 +216,7 @@ mod tests {
             let error = failure(address, &environment(base, name, OsString::new())).to_string();
             assert!(error.starts_with("the request failed") && error.contains("127.0.0.1"), "{name}: {error}");
         }
-        // half of a pair of keys
+        // only one key of the pair is set
         for name in ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"] {
             let empty = failure("s3://bucket/ds", &environment(S3, name, OsString::new()));
             let unset = failure("s3://bucket/ds", &environment_without(S3, name));
@@ -239,7 +239,7 @@ mod tests {
         }
     }
 
-    /// Keys from one source are never sent with a token from another. If the program sets an
+    /// Keys from one source are never sent with a token from another source. If the program sets an
     /// endpoint, all requests use it.
     #[test]
     fn options_count_before_variables_and_these_before_a_profile() {

@@ -53,15 +53,15 @@ impl ObjectOptions {
     }
 
     /// Sets the maximum number of bytes in memory for all open objects of the store: small
-    /// structures of files, and prefetched ranges. The default is 512 MiB, two windows of the
-    /// default order.
+    /// structures of files, and prefetched ranges. The default is 512 MiB, which is the size of two
+    /// windows of the default order.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = bytes;
         self
     }
 
-    /// Sets how often a request is retried if a retry can succeed, and the maximum total time. The
-    /// delay between retries grows from 0.1 s to 15 s. The default is 10 retries within 120 s.
+    /// Sets how many times a request is retried if a retry can succeed, and the maximum total time.
+    /// The delay between retries grows from 0.1 s to 15 s. The default is 10 retries within 120 s.
     pub fn retries(mut self, count: usize, timeout: Duration) -> Self {
         (self.retries, self.retry_timeout) = (count, timeout);
         self

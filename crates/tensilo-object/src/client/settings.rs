@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use url::Url;
 
-/// The names and values of the variables of a process.
+/// The names and values of the environment variables of a process.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment(pub Vec<(OsString, OsString)>);
 
@@ -93,7 +93,7 @@ impl<K: Key> Settings<K> {
         self.0.push(Setting { key, value, origin });
     }
 
-    /// Unsets a setting. It has the name of its variable in lower case.
+    /// Unsets a setting. `name` is the name of its variable in lower case.
     pub(super) fn unset(&mut self, name: &str) {
         self.0.retain(|setting| setting.key.as_ref() != name);
     }
@@ -114,7 +114,7 @@ impl<K: Key> Settings<K> {
         Ok(())
     }
 
-    /// Allows `http` if an endpoint uses it, as Amazon's tools do.
+    /// Allows `http` if an endpoint uses it. This is also the behavior of Amazon's tools.
     pub(super) fn allow_http(&mut self) -> io::Result<()> {
         let has_http_endpoint = self.0.iter().any(|setting| {
             ValueKind::of(setting.key.as_ref()) == ValueKind::Endpoint
@@ -225,7 +225,7 @@ fn check_header(value: &str) -> CheckResult {
     }
 }
 
-/// Checks that a text has only characters of URLs (RFC 3986, section 2).
+/// Checks that a text has only characters that are allowed in URLs (RFC 3986, section 2).
 fn check_url_characters(value: &str) -> CheckResult {
     let is_of_url = |c: char| c.is_ascii_alphanumeric() || "-._~:/?[]@!$&'()*+,;=%".contains(c);
     match value.find(|c| !is_of_url(c)) {

@@ -1,11 +1,12 @@
 //! Keys that a store can contain but its client cannot name.
 //!
 //! A key can be any text, even `raw//a` or a text with a tab. The paths of `object_store` are
-//! stricter, and a listing fails as a whole at the first key that is not a valid path. A single
-//! such key below a prefix would thus hide all other keys. So the response to each listing is
-//! filtered here before the client parses it. Entries with such keys are removed and recorded. Some
-//! tools create empty objects named `folder/` to show folders. Their entries are also removed,
-//! because `object_store` would report them as objects named `folder`.
+//! stricter: if a listing contains a key that is not a valid path, the client fails and returns no
+//! keys. A single such key below a prefix would thus hide all other keys. So the response to each
+//! listing is filtered here before the client parses it. Entries with such keys are removed and
+//! recorded. Some tools create empty objects named `folder/` to represent folders. The entries of
+//! these objects are also removed, because `object_store` would report them as objects named
+//! `folder`.
 
 use object_store::client::{
     ClientOptions, HttpClient, HttpConnector, HttpError, HttpRequest, HttpResponse, HttpService, ReqwestConnector,
@@ -64,7 +65,7 @@ impl UnreadableKeys {
             Some(key) => {
                 let key = with_slash(prefix) + key;
                 let message =
-                    format!("the key {key:?} cannot be read; remove or rename the object with a tool of the store");
+                    format!("the key {key:?} cannot be read; remove or rename the object with the store's own tools");
                 Err(io::Error::new(io::ErrorKind::InvalidInput, message))
             }
             None => Ok(()),
@@ -76,7 +77,7 @@ fn with_slash(prefix: &Path) -> String {
     if prefix.is_root() { String::new() } else { format!("{prefix}/") }
 }
 
-/// Connects to stores as `object_store` does, and filters listings.
+/// The default connector of `object_store`, with a filter for listings.
 #[derive(Debug)]
 pub(super) struct ListFilter;
 
@@ -134,7 +135,7 @@ fn filtered(list: &str) -> (String, Vec<String>) {
     let mut out = String::with_capacity(list.len());
     let mut keys = Vec::new();
     let mut rest = list;
-    // elements that do not end in `rest`, so that each end is searched for only once
+    // names of elements without an end tag in `rest`, so that no end tag is searched for again
     let mut unclosed: Vec<&str> = Vec::new();
     while let Some((before, from)) = rest.find('<').and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);

@@ -113,7 +113,7 @@ fn objects_that_cannot_be_named_are_not_forgotten() {
     let storage = ObjectStorage::new(&raw, options);
     for failed in [storage.bytes(&raw).map(drop), storage.remove(&raw)] {
         let error = failed.unwrap_err().to_string();
-        assert!(error.contains("raw//b.parquet") && error.contains("rename it"), "{error}");
+        assert!(error.contains("raw//b.parquet") && error.contains("rename the object"), "{error}");
     }
     assert!(hosted.server.take_requests().iter().all(|request| request.method != "DELETE"));
 

@@ -1,8 +1,8 @@
 //! A global allocator that counts the allocations of Rust code.
 //!
-//! [`allocations_of`] counts on the current thread, so tests can run in parallel. Live and peak
-//! bytes are counted for the whole process, so tests that measure them hold an [`ExclusiveTest`].
-//! The contexts of Zstandard are allocated by C code and are not counted.
+//! [`allocations_of`] counts the allocations of the current thread, so tests can run in parallel.
+//! Live and peak bytes are counted for the whole process, so tests that measure them hold an
+//! [`ExclusiveTest`]. The contexts of Zstandard are allocated by C code and are not counted.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

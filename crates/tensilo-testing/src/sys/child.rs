@@ -18,7 +18,8 @@ impl Child {
     ///
     /// `work` takes no lock that another thread of this process may hold.
     pub unsafe fn fork(work: impl FnOnce() -> bool) -> Self {
-        // SAFETY: the caller's promise. The C library handles the locks of its allocator.
+        // SAFETY: the caller promises that `work` takes no such lock. The C library handles the
+        // locks of its allocator.
         match unsafe { libc::fork() } {
             -1 => panic!("{}", io::Error::last_os_error()),
             0 => {

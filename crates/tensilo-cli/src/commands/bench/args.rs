@@ -29,15 +29,16 @@ Samples with a fixed shape are read into preallocated memory; ragged samples and
 lists are gathered into a buffer that grows. A batch is one gather.
 
 --io mmap maps files into memory. Map a file only if no process changes or
-truncates it meanwhile: truncating it kills this program (SIGBUS), and changing
-it gives wrong values or undefined behavior. Use pread on network file systems.
+truncates it while it is mapped: truncating it kills this program (SIGBUS), and
+changing it causes wrong values or undefined behavior. Use pread on network file
+systems.
 
 Warm: every chunk is read once before the measurement, unless that takes more
 than five times --seconds.
 Cold: the file is dropped from the page cache first, and no more samples are
 measured than the column has. Files in memory (tmpfs) cannot be dropped.
 
-decoded       the size of the delivered elements, per second
+decoded       the decoded size of what is delivered, per second
 p50, p99      percentiles of the time per sample; for batches, the time of a
               batch divided by its number of samples. They cover the first
               million reads of each thread, and include the time to read the
@@ -46,8 +47,8 @@ p50, p99      percentiles of the time per sample; for batches, the time of a
 With --loader, and always for a dataset, batches of several columns are taken as
 fast as the decode threads deliver them. \"required\" is how much the GPUs
 consume per second: the number of GPUs times the size of a batch, divided by the
-time of a step. If less is delivered, the GPUs wait for the remaining time. p50
-and p99 are percentiles of the time to take a batch.
+time of a step. If less is delivered, the GPUs are idle for the rest of the
+time. p50 and p99 are percentiles of the time to take a batch.
 
 JSON, schema tensilo.bench/1 (these members are stable, and more may be added;
 an unknown number is null):
@@ -78,7 +79,7 @@ pub(crate) struct BenchArgs {
     /// The order in which samples are read
     #[arg(long, value_enum, default_value_t)]
     pub(super) pattern: Pattern,
-    /// Samples per read [default: 1; with --loader 256, or all if there are fewer]
+    /// Samples per read [default: 1; with --loader, 256, or all samples if there are fewer]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) batch: Option<u32>,
     /// The number of reading threads, each with its own cursor; at most one per sample
@@ -103,12 +104,12 @@ pub(crate) struct BenchArgs {
 /// The values of `--io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum IoName {
-    /// Choose by file system and file size; the report gives the reason
+    /// Choose by file system and file size; the report shows the choice and the reason
     #[default]
     Auto,
-    /// Memory maps; no process may change or truncate the files meanwhile
+    /// Memory maps; no process may change or truncate the files while they are mapped
     Mmap,
-    /// Positioned reads, one range at a time
+    /// Positional reads, one range at a time
     Pread,
     /// Read all ranges of a batch at the same time (Linux, with --loader)
     #[value(name = "io_uring")]
@@ -120,12 +121,12 @@ pub(super) enum IoName {
 /// The values of `--pattern`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum Pattern {
-    /// Uniformly random with replacement; the same samples every time
+    /// Uniformly random with replacement; the same samples in every measurement
     #[default]
     Random,
     /// File order; each thread reads its own range
     Sequential,
-    /// Every sample once in each pass, in a different order; the same orders every time
+    /// Every sample once per pass, each pass in a different order; the same in every measurement
     Shuffled,
 }
 
@@ -144,8 +145,8 @@ pub(super) struct LoaderArgs {
     /// The number of decode threads; auto finds how many are enough
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = decode_threads)]
     pub(super) decode_threads: DecodeThreads,
-    /// The number of batches that are fetched at the same time; raise it for storage with a high
-    /// latency [default: the number of decode threads, but at least 4 for an object store]
+    /// The number of batches that are fetched at the same time; raise it for high-latency
+    /// storage [default: the number of decode threads, but at least 4 for an object store]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(super) io_depth: Option<u32>,
     /// Decode on an NVIDIA GPU, such as cuda or cuda:1
@@ -201,7 +202,7 @@ pub(super) fn name(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
-/// A number of decode threads. `None` stands for increasing numbers, until one is enough.
+/// The number of decode threads. `None` tries increasing numbers until one is enough.
 type DecodeThreads = Option<u32>;
 
 /// Parses `auto` or a number.
@@ -218,13 +219,13 @@ fn number(text: &str, range: RangeInclusive<f64>) -> Option<f64> {
     text.parse().ok().filter(|number| range.contains(number))
 }
 
-/// Parses seconds: above 0, at most an hour.
+/// Parses seconds: from 0.001 to 3600 (one hour).
 fn seconds(text: &str) -> Result<Duration, String> {
     let seconds = number(text, 0.001..=3600.0).ok_or("expected seconds, from 0.001 to 3600")?;
     Ok(Duration::from_secs_f64(seconds))
 }
 
-/// Parses milliseconds: above 0, at most an hour.
+/// Parses milliseconds: from 0.001 to 3600000 (one hour).
 fn step(text: &str) -> Result<Duration, String> {
     let milliseconds = number(text, 0.001..=3.6e6).ok_or("expected milliseconds, from 0.001 to 3600000")?;
     Ok(Duration::from_secs_f64(milliseconds / 1e3))

@@ -1,8 +1,9 @@
 //! Measures reads of one column by several threads, each with its own cursor.
 //!
 //! Only reads are timed. The indices of the next samples are generated while the clock is stopped,
-//! and buffers reach their final size in the warm-up. A pattern reads the same samples every time.
-//! A shuffled pass is an [`EpochOrder`] of the loader; its positions are divided among the threads.
+//! and buffers reach their final size in the warm-up. A pattern selects the same samples in every
+//! measurement. A shuffled pass uses the [`EpochOrder`] of the loader; its positions are divided
+//! among the threads.
 //!
 //! How many bytes are read for a cold sample is not measured here; `tensilo inspect --wide` shows
 //! it.
@@ -31,7 +32,7 @@ pub(super) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     match args.io {
         IoName::Mmap if Address::is_url_path(&args.file) => {
             let path = display_path(&args.file);
-            Err(Failure::Usage(format!("{path}: --io mmap maps files, not objects of a store")))
+            Err(Failure::Usage(format!("{path}: --io mmap maps files, not objects in a store")))
         }
         IoName::Mmap => {
             let mapped = sys::map(&args.file).map_err(|error| Failure::about(&args.file, error))?;
@@ -179,8 +180,8 @@ impl Worker {
         Ok(true)
     }
 
-    /// Reads and measures batches for `time`. If `once`, reads at most as many samples as the share
-    /// of this thread has.
+    /// Reads and measures batches for `time`. If `once`, stops when it has read as many samples as
+    /// this thread's share has.
     fn measure(&mut self, time: Duration, once: bool) -> Result<()> {
         let share = &self.sequence.share;
         let max = if once { share.end.saturating_sub(share.start) } else { u64::MAX };
@@ -220,7 +221,7 @@ fn on_threads<W: Send, R: Send>(workers: &mut [W], work: impl Fn(&mut W) -> R + 
     })
 }
 
-/// An endless sequence of sample numbers, the same every time.
+/// An endless sequence of sample indices, the same in every measurement.
 #[derive(Clone, Debug)]
 struct Sequence {
     mode: Order,
@@ -397,7 +398,7 @@ mod tests {
         }
         let mut out = [0; 200];
         Sequence::new(Pattern::Shuffled, 100, 0, 1).fill(&mut out);
-        assert_ne!(out[..100], out[100..], "the next pass has another order");
+        assert_ne!(out[..100], out[100..], "the next pass has a different order");
         let mut counts = [0_u32; 10];
         let samples = pass(Pattern::Random, 10_000, 2);
         samples.iter().for_each(|&i| counts[usize::try_from(i / 1000).unwrap()] += 1);

@@ -1,7 +1,7 @@
 //! Measures the batches of a loader, taken as fast as the decode threads deliver them.
 //!
-//! The question is how many decode threads a training job needs. The options state how much it
-//! consumes per second: the number of GPUs times the size of a batch, divided by the time of a
+//! The question is how many decode threads a training job needs. The options determine how much the
+//! job consumes per second: the number of GPUs times the size of a batch, divided by the time of a
 //! step. The loader is measured with more and more decode threads until it delivers that much. The
 //! verdict names the number of threads that is enough, or else the share of time that the GPUs
 //! would wait.
@@ -269,7 +269,7 @@ impl Report<'_> {
         f64::from(self.args.loader.gpus) * f64::from(self.batch) * self.sample_bytes() / step
     }
 
-    /// Returns the share of time that the GPUs would have waited.
+    /// Returns the share of time that the GPUs would wait.
     fn waiting(&self, run: &Run) -> f64 {
         let required = self.required();
         if required > 0.0 { (1.0 - run.bytes_per_s() / required).max(0.0) } else { 0.0 }

@@ -28,7 +28,7 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     let path = display_path(&args.file);
     if !is_dataset(&args.file) {
         if args.has_loader_options() {
-            let message = "some of these options apply only to the batches of a loader; add --loader";
+            let message = "some of the options apply only to the batches of a loader; add --loader";
             return Err(Failure::Usage(format!("{path}: {message}")));
         }
         return column::run(args, quiet);

@@ -3,8 +3,8 @@
 //!
 //! Indices are parsed with the command line, and resolved once the number of samples is known. All
 //! of them are checked before anything is written. Ranges are never expanded, so memory does not
-//! grow with the number of requested samples. A single index gives the sample itself; anything else
-//! gives a list.
+//! grow with the number of requested samples. For a single index, the output is the sample itself;
+//! otherwise, it is a list.
 
 use crate::failure::{Failure, Outcome};
 use clap::{Args, ValueEnum};
@@ -25,16 +25,16 @@ Indices count from 0, across all files of a dataset. A..B excludes B; A.. ends
 with the last sample, ..B starts with the first. Order and repetitions are
 preserved. If a file of a dataset lacks the column, its samples are null.
 
-json  One index gives the sample itself; anything else gives an array with one
+json  For a single index, the sample itself; otherwise, an array with one
       sample per line. Tensors are nested arrays. Floats are the shortest
       decimals that round-trip (bf16 and f16 are first widened to f32);
       \"NaN\", \"Infinity\" and \"-Infinity\" are strings. Text is a string, bytes
-      are a string of hexadecimal digits, a null is null. Decimals (arrow.type
-      in the metadata) are strings such as \"-0.05\", unless --as bits is given.
-      The name of a struct gives objects with all its fields.
-npy   NumPy's format, little-endian, C order. One index gives an array of the
-      sample's shape; anything else gives an array with one more dimension in
-      front. bf16 becomes float32, which is exact, or uint16 with --as bits.
+      are a string of hexadecimal digits, a null is null. Values of a decimal
+      type are strings such as \"-0.05\", unless --as bits is given.
+      Samples of a struct are objects with all its fields.
+npy   NumPy's format, little-endian, C order. For a single index, an array of
+      the sample's shape; otherwise, an array with an additional first
+      dimension. bf16 becomes float32, which is exact, or uint16 with --as bits.
       Decimals and timestamps are refused, unless --as bits is given.
       The requested samples must all have the same shape.
 raw   The stored elements, little-endian, one sample after another.
@@ -98,7 +98,7 @@ pub(super) enum OnNull {
     /// Fail, and name the first null sample
     #[default]
     Refuse,
-    /// Write zeros, or nothing for text, bytes and ragged samples in raw
+    /// Write zeros; with --format raw, write nothing for text, bytes and ragged samples
     Zero,
 }
 

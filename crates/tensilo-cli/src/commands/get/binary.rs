@@ -129,7 +129,7 @@ fn bits_of(dtype: DType) -> DType {
 }
 
 /// Reads all samples before anything is written, unless the schema makes that unnecessary. Fails if
-/// a sample is null and the user did not allow nulls, and for NumPy, if samples have different
+/// a sample is null and the user did not allow nulls or, for NumPy, if samples have different
 /// shapes. Returns the shape of the samples, with 0 for varying extents if no sample was read.
 fn survey(args: &GetArgs, samples: &mut Samples, selection: &Selection) -> Outcome<Vec<u32>> {
     let schema = samples.schema.clone();

@@ -307,10 +307,12 @@ fn check_lists(fields: &[FieldValue<'_>]) -> Outcome {
     let Some(first) = fields.first() else { return Ok(()) };
     let is_other = |field: &&FieldValue<'_>| field.is_null() != first.is_null() || field.list_len() != first.list_len();
     let Some(other) = fields.iter().find(is_other) else { return Ok(()) };
-    let length =
-        |field: &FieldValue<'_>| if field.is_null() { "null".to_owned() } else { field.list_len().to_string() };
+    let length = |field: &FieldValue<'_>| match field.is_null() {
+        true => "is null".to_owned(),
+        false => format!("has length {}", field.list_len()),
+    };
     Err(Failure::Usage(format!(
-        "the fields of the struct have different lists: {:?} has length {}, {:?} has {}; print each column individually",
+        "the fields of the struct have different lists: {:?} {}, {:?} {}; print each column individually",
         first.name,
         length(first),
         other.name,

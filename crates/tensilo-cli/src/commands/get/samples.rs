@@ -135,7 +135,7 @@ impl SampleEntry<'_> {
             Self::List(list) if list.has_lists() => Ok(Self::List(list.list(k)?)),
             Self::List(list) => Ok(Self::Item(list.item(k)?)),
             Self::Item(_) | Self::Absent => {
-                Err(Failure::Usage("a struct is inside lists, but one of its fields is not".to_owned()))
+                Err(Failure::Usage("the fields of a struct are nested in different numbers of lists, so they cannot be printed as one struct".to_owned()))
             }
         }
     }
@@ -170,7 +170,7 @@ pub(super) fn to_f32(dtype: DType, bytes: &[u8]) -> f32 {
 /// Returns the failure for a column whose type `--as` cannot convert.
 pub(super) fn unsupported_as(dtype: DType) -> Failure {
     Failure::Usage(format!(
-        "the column has type {dtype}: --as f32 needs floats of at most 32 bits, --as bits any type except bytes and \
-         text"
+        "the column has type {dtype}: --as f32 needs floats of at most 32 bits; --as bits accepts any type except \
+         bytes and text"
     ))
 }

@@ -12,7 +12,7 @@ use crate::text;
 use std::path::{Path, PathBuf};
 use tensilo_data::Dataset;
 
-/// The maximum number of files, and the maximum number of columns in the legend.
+/// The maximum number of files that are drawn, and of columns in the legend.
 const MAX: usize = 200;
 /// The maximum length of a name, in characters.
 const NAME: usize = 24;

@@ -1,9 +1,8 @@
 //! `tensilo map`: draws the layout of a file to scale, with its damage, or the files of a dataset.
 //!
-//! A drawing is a text: characters for a terminal, or SVG. It is made in memory from the index of
-//! the file; no chunk is read. In SVG, each chunk of a file is a tile. On a terminal, or if there
-//! are very many chunks, tiles are ranges of the file with equal sizes. Each file of a dataset is a
-//! bar.
+//! A drawing is text: characters for a terminal, or SVG. It is made in memory from the index of the
+//! file; no chunk is read. In SVG, each chunk of a file is a tile. On a terminal, or if there are
+//! very many chunks, tiles are ranges of the file of equal size. Each file of a dataset is a bar.
 
 mod dataset;
 mod subject;

@@ -124,8 +124,8 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// Opens the file. If `is_verified`, verifies it first, and if it then cannot be opened,
-    /// salvages its intact chunks. `report_progress` receives the phase, and the bytes done and in
-    /// total.
+    /// salvages its intact chunks. `report_progress` receives the phase, the number of bytes done,
+    /// and the total.
     pub(crate) fn open(
         path: &Path,
         is_verified: bool,
@@ -183,7 +183,7 @@ impl Subject {
     }
 
     /// Returns the legend of the first `max` columns: the name, the type and shape, the stored
-    /// size, the ratio and the encodings, and again the ratio, as a number.
+    /// size, the ratio and the encodings as texts, and the ratio again as a number.
     pub(super) fn legend(&self, max: usize) -> Vec<([String; 5], f64)> {
         let entry = |column: Column| {
             let (schema, facts) = (column.schema(), column.facts());

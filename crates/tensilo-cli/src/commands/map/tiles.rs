@@ -1,9 +1,9 @@
 //! Divides a file into tiles, and finds the columns in each tile.
 //!
-//! Tiles are chunks, or ranges of the file with equal sizes. A chunk that spans several such ranges
-//! counts in each of them with the bytes that lie there. The column with the most bytes determines
-//! the color or letter of a tile; bytes outside chunks are structure. Only the index of the file is
-//! read.
+//! Tiles are chunks, or ranges of the file of equal size. If a chunk spans several such ranges,
+//! each range counts only the bytes of the chunk that lie in it. The column with the most bytes
+//! determines the color or letter of a tile; bytes outside chunks are structure. Only the index of
+//! the file is read.
 
 use crate::failure::{Failure, Outcome};
 use crate::terminal::{Progress, Unit};

@@ -5,8 +5,9 @@
 //! retained version lists it and it is not newer than the newest version. Folders of `data/` for
 //! later versions, and pages that a writer may list again, are not removed.
 //!
-//! The texts of old versions are removed first. The files that they list are removed only after
-//! that is durable. So every remaining version is complete, even if the removal is interrupted.
+//! The manifest files of old versions are removed first. The data files and pages that they list
+//! are removed only after that is durable. So every remaining version is complete, even if the
+//! removal is interrupted.
 
 use crate::dataset::store::Store;
 use crate::dataset::store::location::{ReadOptions, location};
@@ -34,14 +35,14 @@ pub struct Garbage {
     pub versions: Vec<u64>,
     /// The files and folders to remove, sorted by path. Folders are removed with their contents.
     pub paths: Vec<PathBuf>,
-    /// The total size of `paths` in bytes; the texts of versions are not counted.
+    /// The total size of `paths` in bytes; the manifest files of the versions are not counted.
     pub bytes: u64,
     folder: PathBuf,
     store: Arc<dyn Store>,
     found: RemovalPlan,
 }
 
-/// What to remove, as paths in the dataset.
+/// The versions and paths to remove. Paths are relative to the folder of the dataset.
 #[derive(Debug, Default)]
 pub(super) struct RemovalPlan {
     pub versions: Vec<u64>,

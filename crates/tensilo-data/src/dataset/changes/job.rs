@@ -26,8 +26,8 @@ use tensilo::facts::{ContentId, FileId};
 /// A job that writes one version of a dataset. Many processes, on any number of machines, write its
 /// data files.
 ///
-/// No reader sees the version before [`WriteJob::publish`]. A process that dies leaves at most
-/// unlisted files in the folder of the job. [`Garbage`](crate::Garbage) finds them once the
+/// No reader sees the version before [`WriteJob::publish`]. A process that dies leaves only
+/// unlisted files, in the folder of the job. [`Garbage`](crate::Garbage) finds them once the
 /// version, or a later one, exists.
 ///
 /// Every step can be repeated, even by several processes at the same time: a file that exists is
@@ -181,7 +181,7 @@ impl WriteJob {
         Err(DataError::Conflict { path: self.folder.clone(), version: newest })
     }
 
-    /// Starts the version.
+    /// Starts the changes that make the version, and appends the files.
     fn changes(&self, schema: &Schema, files: &[JobFile]) -> Result<Changes> {
         let mut changes = match self.version {
             1 => Changes::create(&self.folder, self.options.clone())?,
@@ -219,7 +219,7 @@ impl WriteJob {
         Ok(changes)
     }
 
-    /// Starts a file.
+    /// Starts writing a file.
     fn create(&self, number: u32) -> Result<DataFile> {
         self.store.create_root().map_err(|error| DataError::Io {
             path: self.folder.clone(),

@@ -147,19 +147,19 @@ impl Changes {
         self.version.number
     }
 
-    /// Returns the number of samples so far.
+    /// Returns the number of samples that the next version has so far.
     pub fn sample_count(&self) -> u64 {
         self.version.samples
     }
 
-    /// Returns the columns and the metadata so far.
+    /// Returns the columns and the metadata that the next version has so far.
     pub fn schema(&self) -> Schema {
         let columns = self.version.columns.iter().map(|column| column.schema.clone()).collect();
         Schema { columns, metadata: self.version.metadata.clone() }
     }
 
     /// Sets the time of the version, in seconds since 1970-01-01 00:00 UTC. The default is now.
-    /// With `None`, no time is recorded, so the same changes always give the same manifest, byte
+    /// With `None`, no time is recorded, so the same changes always produce the same manifest, byte
     /// for byte.
     pub fn set_time(&mut self, time: Option<u64>) {
         self.version.time = time;
@@ -167,8 +167,8 @@ impl Changes {
 
     /// Sets the default sizes of runs and windows for training. If this is not called, the sizes of
     /// the previous version are kept; a new dataset uses [`WindowSizes::for_sample_bytes`].
-    pub fn set_window_sizes(&mut self, order: WindowSizes) {
-        self.order = Some(order);
+    pub fn set_window_sizes(&mut self, sizes: WindowSizes) {
+        self.order = Some(sizes);
     }
 
     /// Sets the metadata of the dataset.
@@ -208,8 +208,8 @@ impl Changes {
     /// see [`Garbage`].
     ///
     /// Its columns are matched with the columns of the dataset by name, and must have the same
-    /// dtypes, shapes and casts. It can lack nullable columns; their samples are then null. The
-    /// first file of a new dataset defines the columns and the metadata.
+    /// dtypes, shapes and casts. The file can lack nullable columns; their samples are then null.
+    /// The first file of a new dataset defines the columns and the metadata.
     pub fn append(&mut self, file: impl AsRef<Path>) -> Result<()> {
         let path = file.as_ref();
         let facts = self.facts(path)?;
@@ -254,7 +254,7 @@ impl Changes {
     }
 
     /// Appends a group of samples that is stored in several tensilo files in the folder of the
-    /// dataset. Each file is given with its columns: for each one, the name in the file and the
+    /// dataset. Each file is given with its columns: for each column, its name in the file and its
     /// index in [`Changes::schema`]. The samples of columns that no file has are null.
     pub fn append_group(&mut self, files: &[(PathBuf, Vec<(String, usize)>)]) -> Result<()> {
         let mut group = Group { samples: 0, files: Vec::new() };
@@ -355,7 +355,7 @@ impl Changes {
         Ok(())
     }
 
-    /// Renames a column. The files do not change: they keep the names that they have for it.
+    /// Renames a column. The files do not change: each keeps its own name for the column.
     pub fn rename_column(&mut self, name: &str, new_name: &str) -> Result<()> {
         let index = self.index_of(name)?;
         self.check_new(new_name)?;
@@ -426,7 +426,7 @@ impl Changes {
         self.version.pages.len().saturating_add(1)
     }
 
-    /// Returns the groups of a page. After the last page, returns the inline groups.
+    /// Returns the groups of a page. The index after the last page stands for the inline groups.
     fn groups_of_page(&self, page: usize) -> Result<Vec<Group>> {
         match &self.base {
             Some(base) if page < self.version.pages.len() => base.0.groups_of_page(page),
@@ -507,8 +507,8 @@ impl Changes {
     /// bytes, but at least one sample. The inputs and their order are the same as for
     /// [`tensilo::import::convert`].
     ///
-    /// Raw bytes are counted after casts and before encoding. The same inputs and options give the
-    /// same files, for any number of threads. After an error, samples that were appended before
+    /// Raw bytes are counted after casts and before encoding. The same inputs and options produce
+    /// the same files, for any number of threads. After an error, samples that were appended before
     /// this call remain, and some samples of this call may have been appended. Drop the changes; to
     /// try again, start new ones.
     pub fn import(

@@ -1,16 +1,17 @@
-//! Publishing: a new version appears as a whole, or not at all (chapter 8 of `MANIFEST.md`).
+//! Publishing: a new version appears either complete or not at all (chapter 8 of `MANIFEST.md`).
 //!
 //! There is no lock. A writer first writes data files to a folder of its own ([`DataFolder`]), then
-//! pages, and finally the text of the version, under a name that must not exist yet. Of two writers
-//! that start from the same version, exactly one gets the name; the other fails with a conflict.
+//! pages, and finally the manifest file of the version, under a name that must not exist yet. Of
+//! two writers that start from the same version, exactly one gets the name; the other fails with a
+//! conflict.
 //!
 //! Each step is durable before the next one begins. So after a power loss, a version either exists
 //! with everything that it lists, or does not exist.
 //!
 //! The hard case is an uncertain outcome. The last step may have succeeded although it reports an
 //! error. Or the name may have been free only because another writer won, and its version has since
-//! been removed. In both cases, the writer reads the existing versions to find out. If it cannot,
-//! it removes nothing ([`PublishError::Unknown`]).
+//! been removed. In both cases, the writer reads the existing versions to find out whether its
+//! version is published. If it cannot, it removes nothing ([`PublishError::Unknown`]).
 
 use crate::dataset::store::Store;
 use crate::dataset::versions;
@@ -105,7 +106,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Removes the version, because another one has won.
+    /// Removes the version, because another writer has won.
     fn remove(&self, lost: DataError) -> Result<(), PublishError> {
         let path = path_of(self.number);
         match self.store.read(&path, MAX_VERSION_BYTES) {

@@ -34,9 +34,9 @@ impl Changes {
     /// its samples come from: the largest errors, and the sums of the counts. They are upper bounds
     /// for its own samples.
     ///
-    /// The same dataset and options give the same files, whatever the number of threads. The id of
-    /// a file is derived from the dataset id, the version and the number of the file; the origin in
-    /// `options` is ignored. `progress` is called with the number of samples written so far.
+    /// The same dataset and options produce the same files, whatever the number of threads. The id
+    /// of a file is derived from the dataset id, the version and the number of the file; the origin
+    /// in `options` is ignored. `progress` is called with the number of samples written so far.
     ///
     /// Fails if some samples have no values in any remaining column. After an error, drop the
     /// changes: this removes the files that were written.
@@ -268,7 +268,7 @@ impl GroupReader {
         self.raw_bytes_of(self.count())
     }
 
-    /// Returns the batch in the form that a writer takes.
+    /// Returns the batch in the form that a writer expects.
     fn batches(&self) -> Vec<ColumnBatch<'_>> {
         self.columns.iter().map(|column| column.buffer.as_batch()).collect()
     }
@@ -289,7 +289,7 @@ impl GroupReader {
         })
     }
 
-    /// Returns the end of the batch that begins at `start`. It has as many samples of fixed
+    /// Returns the end of the batch that begins at `start`. The batch has as many samples of fixed
     /// columns, and as many chunks of other columns, as fit, but at least one sample.
     fn batch_end(&self) -> Result<u64> {
         let (fixed, varying): (Vec<_>, Vec<_>) =

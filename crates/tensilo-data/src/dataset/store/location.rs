@@ -68,8 +68,8 @@ impl ReadOptions {
     }
 }
 
-/// Returns the store that a path names. This build supports no object stores, so an address is an
-/// error.
+/// Returns the store that a path names. This build does not support object stores, so an address is
+/// an error.
 #[cfg(not(feature = "object"))]
 pub(in crate::dataset) fn remote(path: &Path, _: &RemoteOptions) -> Result<Option<Remote>> {
     let scheme = path.to_str().and_then(|text| text.split_once("://")).map(|(scheme, _)| scheme);
@@ -95,7 +95,7 @@ pub(in crate::dataset) fn source_at(path: &Path, _: &RemoteOptions) -> Result<Ar
     Ok(Arc::new(tensilo::source::PositionedFile::open(path)?))
 }
 
-/// Returns `None`, because this build supports no addresses of objects.
+/// Returns `None`, because this build does not support object stores.
 #[cfg(all(not(feature = "object"), feature = "arrow"))]
 pub(in crate::dataset) fn address_of(_: &Path) -> Option<String> {
     None

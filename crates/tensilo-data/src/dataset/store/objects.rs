@@ -37,7 +37,7 @@ pub(in crate::dataset) fn address_of(path: &Path) -> Option<String> {
     Address::from_path(path).ok().map(|address| address.to_string())
 }
 
-/// Returns how the objects of a store are read.
+/// Returns how the objects in a store are read.
 fn io_of(storage: ObjectStorage) -> IoChoice {
     let opener = Opener::remote(move |path: &Path, end| begin(&storage, path, end));
     IoChoice::explicit(Io::Object, opener).with_reason("they are in an object store")
@@ -127,7 +127,7 @@ impl Store for Prefix {
     }
 
     fn left_behind(&self, _: &str) -> io::Result<Vec<String>> {
-        Ok(Vec::new()) // objects appear as a whole
+        Ok(Vec::new()) // objects appear only when they are complete
     }
 
     fn bytes(&self, path: &str) -> io::Result<u64> {

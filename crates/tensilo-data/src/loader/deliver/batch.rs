@@ -83,8 +83,8 @@ impl Drop for Batch {
 }
 
 impl Batch {
-    /// Creates a batch from the caller's samples: their indices, and the columns with their
-    /// values. Its epoch and its position are 0.
+    /// Creates a batch from the indices of the caller's samples, and from the columns with their
+    /// values. The epoch and the position of the batch are 0.
     ///
     /// Fails if a column has a different number of samples, or if its values do not fit its schema.
     ///
@@ -98,7 +98,7 @@ impl Batch {
             if batch.sample_count() != samples.len() {
                 let (name, count, expected) = (&schema.name, batch.sample_count(), samples.len());
                 return Err(DataError::BadArgument(format!(
-                    "column {name:?}: {count} samples in a batch of {expected}"
+                    "column {name:?} has {count} samples, but the batch has {expected}"
                 )));
             }
             found.push(BatchColumn::of_samples(schema, &batch)?);
@@ -118,8 +118,8 @@ impl Batch {
         })
     }
 
-    /// Sets the epoch and the position of the batch, and the indices within the batch of the
-    /// samples that replace damaged ones. These are not checked.
+    /// Sets the epoch and the position of the batch, and which of its samples replace damaged ones,
+    /// as indices within the batch. The arguments are not checked.
     ///
     /// Cost: computes the receipt of the samples.
     pub fn at(mut self, epoch: u64, position: u64, substituted: Vec<usize>) -> Self {
@@ -134,8 +134,8 @@ impl Batch {
         self.epoch
     }
 
-    /// Returns the position at which the step starts, that is, the position of the first sample
-    /// across all ranks.
+    /// Returns the position at which the step starts, that is, the position of the first sample of
+    /// rank 0.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -145,7 +145,7 @@ impl Batch {
         &self.samples
     }
 
-    /// Returns the indices within the batch of the samples that replace damaged ones.
+    /// Returns which samples of the batch replace damaged ones, as indices within the batch.
     pub fn substituted(&self) -> &[usize] {
         &self.substituted
     }
@@ -235,8 +235,8 @@ impl BatchColumn {
         self.sample_count
     }
 
-    /// Returns the extents of the values as a tensor, samples first. Returns `None` for ragged or
-    /// nested samples that are not padded.
+    /// Returns the extents of the values as a tensor; the first is the number of samples. Returns
+    /// `None` for ragged or nested samples that are not padded.
     pub fn tensor(&self) -> Option<&[u64]> {
         self.tensor.as_deref()
     }
@@ -291,8 +291,8 @@ impl BatchColumn {
         }
     }
 
-    /// Returns the extents that the samples of a ragged or nested column have after padding,
-    /// samples first.
+    /// Returns the extents of a ragged or nested column after it is padded to one tensor; the first
+    /// is the number of samples.
     ///
     /// Fails if the samples have a fixed shape or are already padded, or if the column's type
     /// cannot represent the padding value.
@@ -394,7 +394,7 @@ impl BatchColumn {
         }
     }
 
-    /// Returns the number of null samples, or items of a nested column.
+    /// Returns the number of null samples, or of null items if the column is nested.
     pub fn null_count(&self) -> usize {
         if self.is_fixed() { self.null_count } else { self.buffer.null_count() }
     }
@@ -409,7 +409,7 @@ impl BatchColumn {
     }
 
     /// Takes the memory that the caller's allocator returned for the values. Returns `None` if the
-    /// values are in memory of the loader.
+    /// values are not in such memory.
     pub fn take_memory(&mut self) -> Option<Box<dyn BatchMemory>> {
         match std::mem::take(&mut self.values) {
             Values::External(memory) => Some(memory),
@@ -443,7 +443,7 @@ impl BatchColumn {
         allocator: Option<&dyn crate::loader::BatchAllocator>,
     ) -> Result<&mut [u8]> {
         if let Some(allocator) = allocator {
-            self.values = Values::Buffer; // memory left over from a failed batch goes back first
+            self.values = Values::Buffer; // first, return any memory left over from a failed batch
             self.values = Values::External(allocator.allocate(byte_count)?);
         } else if !matches!(self.values, Values::Owned(_)) {
             self.values = Values::Owned(AlignedBuffer::default());

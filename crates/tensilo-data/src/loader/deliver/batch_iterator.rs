@@ -90,8 +90,8 @@ impl BatchIterator {
         self.receipt
     }
 
-    /// Waits until the next batch is ready, but at most for `timeout`. Returns whether the next
-    /// call of `next` will return without waiting. This is also true after the last batch.
+    /// Waits until the next batch is ready, but for at most `timeout`. Returns whether the next
+    /// call to `next` will return without waiting. This is also true after the last batch.
     pub fn wait(&self, timeout: Duration) -> bool {
         // a forked process has no threads to wait for yet
         self.read_threads.process != process::id()
@@ -212,7 +212,7 @@ impl ReadThreads {
     fn end(&mut self) {
         self.queue.close();
         for thread in self.threads.drain(..) {
-            // a panic of the thread has become the error of its batch
+            // a panic in the thread has already become the error of its batch
             let _ = thread.join();
         }
     }

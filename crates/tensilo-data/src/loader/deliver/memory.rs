@@ -68,8 +68,8 @@ pub(in crate::loader) fn too_large(byte_count: usize) -> DataError {
     DataError::BadArgument(format!("a batch needs {byte_count} bytes, which do not fit in memory: use smaller batches"))
 }
 
-/// Items for reuse. In a forked process, the pool does nothing, because its lock may be held by a
-/// thread that does not exist there.
+/// A pool of items for reuse. In a forked process, the pool does nothing, because its lock may be
+/// held by a thread that exists only in the parent.
 #[derive(Debug)]
 pub(in crate::loader) struct Pool<T> {
     process: u32,

@@ -1,8 +1,8 @@
 //! A bounded queue of numbered results: threads produce them in any order, and the consumer takes
 //! them in order.
 //!
-//! Jobs are claimed in ascending order. The queue has a slot for each job from the next one that
-//! the consumer will take up to the last one that was claimed. A slot is empty while its job is in
+//! Jobs are claimed in ascending order. The queue has one slot for each job, from the next job that
+//! the consumer will take to the last job that was claimed. A slot is empty while its job is in
 //! progress. A thread can claim a job only if there are fewer than `prefetch` slots. So both
 //! finished and unfinished jobs count toward the limit, and handing over a result never blocks. The
 //! job that the consumer waits for is always the oldest one that was claimed, so a full queue
@@ -51,7 +51,7 @@ impl<T> Queue<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Results<T>> {
-        // an entry is replaced as a whole, so a panic does not leave a half-written entry
+        // each entry is written by a single assignment, so a panic cannot leave it half written
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -92,7 +92,7 @@ impl<T> Queue<T> {
         }
     }
 
-    /// Waits until the next result is ready or all results were taken, but at most for `timeout`.
+    /// Waits until the next result is ready or all results were taken, but for at most `timeout`.
     /// Returns `false` on a timeout.
     pub(in crate::loader) fn wait(&self, timeout: Duration) -> bool {
         let end = Instant::now().checked_add(timeout);

@@ -9,10 +9,11 @@ use tensilo_cuda::{BlockList, Gpu, LaunchReport, PendingLaunch};
 
 /// A batch that a GPU decodes.
 ///
-/// Operations that are enqueued after the launch on the same stream see the values without further
-/// synchronization. Shapes, nulls and text are on the host, in the columns of this batch; all other
-/// values are at [`BatchColumn::device_range`](crate::BatchColumn::device_range) of the batch's GPU
-/// memory. Dropping this waits for the GPU.
+/// Operations that are enqueued on the same stream after the launch see the values without further
+/// synchronization. Shapes, nulls and text are on the host, in the columns of this batch. All other
+/// values are in the batch's GPU memory, in the range that
+/// [`BatchColumn::device_range`](crate::BatchColumn::device_range) returns. Dropping a
+/// `DeviceBatch` waits for the GPU.
 pub struct DeviceBatch {
     batch: Batch,
     launched: PendingLaunch,

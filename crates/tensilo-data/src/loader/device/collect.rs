@@ -2,9 +2,9 @@
 //!
 //! Stored blocks are checked and collected here, and the GPU decodes them to their positions in the
 //! batch. Samples that the GPU cannot decode are decoded on the host and sent in the same list.
-//! These are samples with other encodings, with casts to other types, with padding in several
-//! dimensions, or with different lengths and no padding. Text and lists stay in host memory unless
-//! they are padded.
+//! These are samples with an encoding or a cast that the GPU does not support, samples that are
+//! padded in several dimensions, and samples of different lengths that are not padded. Text and
+//! lists stay in host memory unless they are padded.
 //!
 //! A batch has one allocation on the GPU, in which each column starts at an aligned offset. Lists
 //! are in pinned memory, and are reused once their batch is decoded.
@@ -143,7 +143,7 @@ fn failed(error: tensilo::Error) -> ReadFailure {
     ReadFailure::Failed(error.into())
 }
 
-/// Returns the segments that have a column, and the number of the column in each.
+/// Returns the segments that contain a column, each with the number of the column in the segment.
 pub(super) fn with_column(segments: &mut [Segment], slot: usize) -> impl Iterator<Item = (&mut Segment, usize)> {
     segments.iter_mut().filter_map(move |segment| {
         let number = segment.slots.iter().position(|found| *found == slot)?;
@@ -155,7 +155,7 @@ fn with_column_of(segments: &Segments, slot: usize) -> impl Iterator<Item = (&Se
     segments.iter().filter_map(move |segment| Some((segment, segment.slots.iter().position(|found| *found == slot)?)))
 }
 
-/// Returns the extents of the samples as a tensor, samples first.
+/// Returns the extents of the samples as a tensor; the first is the number of samples.
 pub(super) fn extents_of(spec: &ColumnSpec, segments: &Segments, slot: usize, count: usize) -> Vec<u64> {
     let Some(padding) = &spec.padding else {
         let fixed = spec.stored.shape.extents().iter().map(|extent| match extent {
@@ -176,7 +176,8 @@ pub(super) fn extents_of(spec: &ColumnSpec, segments: &Segments, slot: usize, co
     extents
 }
 
-/// Fills the rest of each row, and the rows of samples that no file has.
+/// Fills the rest of each row after its sample, and the rows of samples whose files do not have the
+/// column.
 fn fill_rows(
     spec: &ColumnSpec,
     segments: &Segments,

@@ -1,8 +1,8 @@
 //! Batches on a GPU, launched before they are requested.
 //!
-//! While the consumer works with a batch, the GPU copies and decodes the next ones, if the threads
-//! have them ready. States, receipts and metrics cover the batches that the consumer has taken, not
-//! the batches in flight. So if a job stops and resumes, no launched batch is lost.
+//! While the consumer works with a batch, the GPU copies and decodes the next batches, if the
+//! threads have read them. States, receipts and metrics cover the batches that the consumer has
+//! taken, not the batches in flight. So if a job stops and resumes, no launched batch is lost.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::batch::Batch;
@@ -21,10 +21,10 @@ const MAX_IN_FLIGHT: usize = 3;
 /// An iterator that decodes ahead. It returns the batches of a rank in order, each with its GPU
 /// memory. [`BatchIterator::on_device`] creates one.
 ///
-/// When a batch is delivered, its values are complete for operations on any stream. If a batch
-/// cannot be read or decoded, the iterator returns an error in its place, as it does without a GPU.
-/// If the allocator fails, the error is [`DataError::Memory`], no batch is lost, and the next call
-/// tries again.
+/// When a batch is delivered, the GPU has decoded it, so operations on any stream see its values.
+/// If a batch cannot be read or decoded, the iterator returns an error in its place, like
+/// [`BatchIterator`]. If the allocator fails, the error is [`DataError::Memory`], no batch is lost,
+/// and the next call tries again.
 pub struct DeviceIterator<A: DeviceAllocator> {
     batches: BatchIterator,
     allocator: A,
@@ -36,7 +36,7 @@ pub struct DeviceIterator<A: DeviceAllocator> {
     receipt: Receipt,
     /// The numbers of delivered batches, samples, and bytes of values.
     delivered: [u64; 3],
-    /// Whether all batches of the threads were launched.
+    /// Whether `batches` has no more batches.
     is_over: bool,
 }
 
@@ -53,7 +53,7 @@ impl<A: DeviceAllocator> fmt::Debug for DeviceIterator<A> {
 }
 
 impl BatchIterator {
-    /// Decodes the remaining batches on the GPU of
+    /// Decodes the remaining batches on the GPU that was passed to
     /// [`LoaderOptions::decode_on`](crate::LoaderOptions::decode_on), into memory from an
     /// allocator. A [`Gpu`](tensilo_cuda::Gpu) is itself an allocator.
     pub fn on_device<A: DeviceAllocator>(self, allocator: A) -> DeviceIterator<A> {

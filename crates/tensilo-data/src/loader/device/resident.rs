@@ -1,9 +1,9 @@
 //! Samples of a view that stay on a GPU in stored form.
 //!
-//! Stored blocks are usually smaller than decoded values, so more samples fit in GPU memory. They
-//! are read, checked and sent once, in uploads of about 64 MiB, in the order of the view, until the
-//! memory is full. Only the samples of complete uploads are resident; callers read the remaining
-//! samples batch by batch.
+//! Stored blocks are usually smaller than decoded values, so more samples fit in GPU memory. The
+//! samples are read, checked and sent once, in uploads of about 64 MiB and in the order of the
+//! view, until the caller's memory limit is reached. Only the samples of complete uploads are
+//! resident; callers read the remaining samples batch by batch.
 
 use super::collect::{Route, extents_of, with_column};
 use crate::error::{DataError, Result};
@@ -18,9 +18,9 @@ use std::sync::Arc;
 use tensilo::ColumnSchema;
 use tensilo_cuda::{Gpu, Resident, ResidentBuilder};
 
-/// As many samples of a view as fit in GPU memory.
-/// [`LoaderOptions::resident`](crate::LoaderOptions::resident) sends them. Their indices are
-/// counted from the first resident sample.
+/// Samples of a view that stay in GPU memory, sent there by
+/// [`LoaderOptions::resident`](crate::LoaderOptions::resident). Their indices are counted from the
+/// first resident sample.
 pub struct ResidentSamples {
     columns: Vec<ResidentColumn>,
     count: u64,
@@ -97,7 +97,7 @@ impl ResidentColumn {
 /// A column that is being uploaded.
 struct ColumnBuilder {
     builder: ResidentBuilder,
-    /// The extents, samples first.
+    /// The extents of the samples as a tensor; the first is the number of samples.
     extents: Vec<u64>,
     nulls: Vec<u64>,
     /// The null samples of the current upload.
@@ -165,7 +165,8 @@ pub(in crate::loader) fn build(
     Ok(ResidentSamples { columns, count })
 }
 
-/// Returns the conversion of elements. Fails if the samples are not rows.
+/// Returns the conversion of the elements. Fails if the GPU cannot decode the samples as rows of
+/// equal length.
 fn route(spec: &ColumnSpec) -> Result<tensilo_cuda::Conversion> {
     let name = &spec.stored.name;
     let why = match Route::of(spec) {
@@ -174,7 +175,7 @@ fn route(spec: &ColumnSpec) -> Result<tensilo_cuda::Conversion> {
         Route::Decoded if spec.fixed_bytes.is_none() && spec.padding.is_none() => {
             "samples of different lengths can stay on a GPU only if the column is padded"
         }
-        Route::Decoded => "a GPU casts only bf16 and f16 to f32, and pads only the first extent",
+        Route::Decoded => "a GPU can cast only bf16 and f16, to f32, and can pad only the first dimension",
     };
     Err(DataError::BadArgument(format!("column {name:?}: {why}")))
 }

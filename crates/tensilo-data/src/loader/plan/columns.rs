@@ -89,7 +89,8 @@ impl ColumnSpecs {
 
 #[cfg(feature = "cuda")]
 impl ColumnSpec {
-    /// Returns the size in bytes of a delivered sample in a tensor of these extents, samples first.
+    /// Returns the size in bytes of a delivered sample in a tensor of these extents; the first
+    /// extent is the number of samples.
     pub(in crate::loader) fn row_bytes(&self, extents: &[u64]) -> Option<usize> {
         let times = |bytes: usize, extent: &u64| bytes.checked_mul(usize::try_from(*extent).ok()?);
         extents.iter().skip(1).try_fold(self.delivered.dtype.element_bytes(), times)

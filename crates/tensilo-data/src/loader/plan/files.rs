@@ -15,8 +15,8 @@ use tensilo::stages::ReadPlan;
 const MAX_SERIAL_FILES: usize = 4;
 /// The same limit for objects, because opening each takes a round trip.
 const MAX_SERIAL_OBJECTS: usize = 1;
-/// The maximum number of file groups that are being opened at the same time. Small objects are read
-/// as a whole when they are opened, so this bounds memory.
+/// The maximum number of file groups that are being opened at the same time. Opening a small object
+/// reads all of it, so this bounds memory.
 const MAX_PENDING_GROUPS: usize = 256;
 
 /// A group of files in one of the view's datasets.
@@ -26,21 +26,21 @@ pub(in crate::loader) struct ViewGroup {
 }
 
 impl ViewGroup {
-    /// Returns the dataset, and the loader's columns by their numbers in its schema.
+    /// Returns the dataset, and the indices of the loader's columns in the schema of the dataset.
     fn dataset<'s>(&self, setup: &'s Setup) -> Result<(&'s Dataset, &'s [usize])> {
         let found = setup.view.datasets().get(self.dataset).zip(setup.columns.in_datasets.get(self.dataset));
         found.map(|(dataset, columns)| (dataset, columns.as_slice())).ok_or_else(not_of_view)
     }
 }
 
-/// Finds the group of a sample of a dataset of the view.
+/// Finds the group that contains a sample of one of the view's datasets.
 pub(in crate::loader) fn find_group(setup: &Setup, dataset: usize, sample: u64) -> Result<ViewGroup> {
     let found = setup.view.datasets().get(dataset).ok_or_else(not_of_view)?;
     Ok(ViewGroup { dataset, group: found.find_group(sample)? })
 }
 
-/// Opens the files of these groups that have columns of the loader. Returns the columns of each
-/// group, and whether many files had to be opened.
+/// In each group, opens the files that have any of the loader's columns. Returns the columns of
+/// each group, and whether many files had to be opened.
 pub(in crate::loader) fn open<'g>(
     setup: &Setup,
     groups: impl ExactSizeIterator<Item = &'g ViewGroup>,
@@ -67,9 +67,9 @@ pub(in crate::loader) fn open<'g>(
     (opened, opened_many)
 }
 
-/// Advances the plans of all items, which must have begun, step by step until they are complete.
-/// Takes one item after another, or uses the threads of `io`. Fails with the error of the first
-/// item that fails in a step.
+/// Advances the plans of all items, which have begun, step by step until they are complete. In each
+/// step, advances one item after another, or several at the same time on the threads of `io`.
+/// Fails with the error of the first item that fails in a step.
 pub(in crate::loader) fn complete<P: Send>(
     items: &mut [P],
     plan_of: impl Fn(&mut P) -> &mut ReadPlan + Send + Sync,

@@ -169,5 +169,5 @@ fn mismatch(state: &State, view: &View) -> String {
              version {found}, with {view_n} samples: open version {taken} to resume"
         );
     }
-    format!("the state belongs to another view: it has {n} samples, and this one has {view_n}; use the same view")
+    format!("the state belongs to another view ({n} samples), but this loader's view has {view_n}; use the same view")
 }

@@ -1,9 +1,9 @@
 //! The segments of a batch: which of its samples are in which file.
 //!
-//! A shuffled batch takes samples from all over the dataset. They are sorted by dataset and sample,
-//! so that a batch finds and opens each file once. A segment lists the samples of one file and, for
-//! each, the position in the batch at which the decoder puts it. Its number of samples is bounded,
-//! so that a long read can be interrupted between two segments.
+//! The samples of a shuffled batch can be in any file of any dataset of the view. They are sorted
+//! by dataset and sample, so that each file is found and opened once per batch. A segment lists the
+//! samples of one file and, for each, the position in the batch at which the decoder puts it. Its
+//! number of samples is bounded, so that a long read can be interrupted between two segments.
 //!
 //! The files of a group have the same samples and different columns, so each file of a group is a
 //! separate segment. Columns that no file of a group has are noted as absent: their samples are

@@ -33,8 +33,8 @@ impl Conversion {
         let Some(convert) = find(column.dtype, to) else {
             let (name, from, to) = (&column.name, column.dtype.name(), to.name());
             let message = format!(
-                "column {name:?} is {from}, which cannot be cast to {to}: floats can be cast to other floats, integers \
-                 of at most 2 bytes and bools to f32, integers of 4 bytes to f64, integers and bools to wider integers"
+                "column {name:?} is {from}, which cannot be cast to {to}: floats can be cast to other floats; integers \
+                 of at most 2 bytes and bools to f32; integers of 4 bytes to f64; integers and bools to wider integers"
             );
             return Err(tensilo::Error::wrong_type(message).into());
         };

@@ -1,7 +1,7 @@
 //! The fourth stage: from stored values to the values that the caller requested.
 //!
 //! Elements are cast ([`conversion`]) and ragged samples are padded to one tensor ([`padding`])
-//! column by column, right after decoding. Then the caller's function changes the batch as a whole
+//! column by column, right after decoding. Then the caller's function changes the complete batch
 //! ([`run_map`]).
 
 pub(in crate::loader) mod conversion;

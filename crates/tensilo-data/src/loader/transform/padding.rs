@@ -3,7 +3,7 @@
 //! The extents of the tensor are computed first: the maximum length in each dimension over the
 //! batch, rounded up to a multiple. Then one recursive walk over lists, items and rows copies the
 //! elements to their positions and fills the rest of each dimension. So each byte of the tensor is
-//! written exactly once. An item with the same inner extents as the tensor is copied as a whole.
+//! written exactly once. An item with the same inner extents as the tensor needs only one copy.
 
 use crate::error::{DataError, Result};
 use crate::loader::deliver::memory::too_large;
@@ -14,8 +14,8 @@ use tensilo::{ColumnBuffer, ColumnSchema, DType, Extent};
 /// How the samples of a ragged or nested column become one tensor.
 ///
 /// The first dimension of the tensor counts the samples. Each level of lists and each varying
-/// extent becomes a dimension, which is as long as the longest such list or extent in the batch.
-/// Elements that a sample does not have, and null samples, get the padding value.
+/// extent becomes a dimension, whose length is the maximum in the batch. The padding value fills
+/// the elements that a sample does not have, and all elements of null samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Padding {
     multiple: u32,
@@ -82,7 +82,7 @@ impl PadPlan {
         self.value
     }
 
-    /// Returns the extents of the padded tensor of a buffer, samples first.
+    /// Returns the extents of the padded tensor of a buffer; the first is the number of samples.
     pub(in crate::loader) fn extents(&self, buffer: &ColumnBuffer) -> Vec<u64> {
         let mut extents = vec![buffer.sample_count() as u64]; // exact
         let longest = |lengths: &mut dyn Iterator<Item = u64>| {
@@ -248,7 +248,7 @@ fn value_bytes(value: f64, dtype: DType) -> Option<[u8; 8]> {
     /// Converts the value to an integer type if the type can represent it.
     macro_rules! whole {
         ($integer:ty) => {{
-            let whole = value as i128; // saturates to a value outside all integer types of columns
+            let whole = value as i128; // saturates outside the range of every integer type of a column
             // if `whole` is not exact, the comparison fails
             let whole = <$integer>::try_from(whole).ok().filter(|_| whole as f64 == value);
             whole.map(|whole| bytes(whole.to_ne_bytes()))

@@ -299,7 +299,7 @@ fn columns_that_cannot_stay_on_a_gpu_are_named() {
     let with = |name: &str| LoaderOptions::new(1).columns([name]).decode_on(&gpu);
     assert!(resident(LoaderOptions::new(1)).contains("decode_on"));
     assert!(resident(with("tokens")).contains("padded"), "{}", resident(with("tokens")));
-    assert!(resident(with("maybe").cast("maybe", DType::I64)).contains("casts only"));
+    assert!(resident(with("maybe").cast("maybe", DType::I64)).contains("can cast only"));
     assert!(resident(with("words")).contains("text, bytes"));
     let all = View::all(&dataset);
     let whole = with("maybe").resident(&all, 0..all.sample_count(), usize::MAX, |_, _| ControlFlow::Continue(()));
