@@ -81,8 +81,8 @@ impl<'a> Content<'a> {
         Err(wrong_length())
     }
 
-    /// Returns the sum of the counts of all items, and checks for their shape. The samples of
-    /// `self` must be items.
+    /// Returns the sum of the counts of all items, and checks for their shape. The count of
+    /// an item is the product of its varying extents. The samples of `self` must be items.
     pub(crate) fn count_sum(&self, layout: &Layout) -> Result<usize> {
         if self.sample_count.checked_mul(layout.shape_bytes()) != Some(self.shape.len()) {
             return Err(Error::corrupt("R-4.5", "the shape has the wrong length for its items"));
@@ -97,8 +97,7 @@ impl<'a> Content<'a> {
         usize::try_from(end).map_err(|_| outside())
     }
 
-    /// Returns a range from the sum of the counts before `samples` to the sum of the counts up to
-    /// their end.
+    /// Returns the range of `samples` in the running sum of the counts of all samples.
     fn counts(&self, samples: &Range<usize>) -> Result<Range<usize>> {
         let counts = self.start(samples.start)?..self.start(samples.end)?;
         if counts.start <= counts.end { Ok(counts) } else { Err(outside()) }
@@ -128,8 +127,8 @@ impl<'a> Content<'a> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;
-        // comparing the range with `bytes` is enough, unless samples have no bytes: `bytes` is then
-        // 0 whatever the last end is
+        // comparing the range with `bytes` suffices, unless samples take no bytes: `bytes` is then
+        // 0, and does not limit the last end
         let inside = layout.inner_bytes > 0 || !layout.is_ragged() || counts.end <= self.start(self.sample_count)?;
         if range.end <= bytes && inside { Ok(range) } else { Err(outside()) }
     }

@@ -2,8 +2,8 @@
 //!
 //! An [`InputFormat`] recognizes its files, and a [`RecordSource`] reads them as Arrow record
 //! batches. The batches are then handled like the batches of a Parquet file: [`CustomRecords`]
-//! implements [`Records`] for an [`ArrowSource`]. So shapes, casts, several inputs and appends work
-//! for every format.
+//! implements [`Records`], which an [`ArrowSource`] reads. So shapes, casts, several inputs and
+//! appends work for every format.
 
 use super::arrow::records::{ArrowSource, RecordBatches, Records};
 use super::arrow::types::REFUSED;

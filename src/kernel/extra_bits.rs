@@ -449,8 +449,9 @@ mod neon {
 ///
 /// This `deposit` keeps the planes of a group contiguous, in one vector per byte of the element
 /// width, so a permutation and a product of bit matrices turn them into elements. The bit-shuffle
-/// works on the planes of a whole block, and would need extra steps to load lanes. Extraction would
-/// take the same time with either layout, so AVX-512 uses the common loop for it.
+/// expects the planes of a whole block, so it would need extra steps to collect the planes of a
+/// group. Extraction would take the same time with either layout, so AVX-512 uses the common loop
+/// for it.
 #[cfg(target_arch = "x86_64")]
 mod x86_64 {
     use super::{BLOCK, Bits, Kernel, Lengths, deposit_planes, extract, lengths};

@@ -48,7 +48,7 @@ const _: () = assert!((limits::BLOCK_ELEMENTS + 1) * 8 == *BLOCK_BYTES.end());
 const CHUNK_BYTES: std::ops::RangeInclusive<usize> = 1..=32 << 20;
 
 // The limit of includes the validity, which has one bit per entry. Every entry takes at
-// least one byte of shape or values, except samples and items without elements.
+// least one byte of shape or values, unless it is a sample or an item without elements.
 const MAX_VALIDITY_BYTES: usize =
     *CHUNK_BYTES.end() / 8 + (limits::CHUNK_SAMPLES + limits::EMPTY_ITEMS) as usize / 8 + 1 + limits::LEVELS;
 const _: () = assert!(*CHUNK_BYTES.end() + MAX_VALIDITY_BYTES <= limits::SHARED_CHUNK_BYTES as usize);

@@ -42,10 +42,10 @@ use crate::{Error, Result};
 use std::mem::discriminant;
 use std::ops::Range;
 
-/// Gaps and filters must save 1/N of the bytes, because undoing them takes time.
+/// Gaps and filters must save one in this many bytes, because undoing them takes time.
 const SLOW_PENALTY_DIVISOR: usize = 128;
 
-/// How elements become numbers.
+/// The mapping from elements to integers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Numbering {
     None,
@@ -270,10 +270,10 @@ const WINDOW_VALUES: usize = 1 << 16;
 const COUNT_CHUNK: usize = 64;
 /// The cost of a bin in the tables, in bits: `K`, and its frequencies in some classes.
 const BIN_BITS: f32 = 60.0;
-/// The number of steps of the bisection, which searches for the lowest cost of a bin with which
-/// there are not too many bins.
+/// The number of steps of the bisection, which searches for the lowest cost per bin that keeps the
+/// number of bins within the limit.
 const BISECTIONS: usize = 4;
-/// The bisection ends when at most this many more bins are allowed.
+/// The bisection stops if the number of bins is below the limit by at most this many.
 const BIN_SLACK: usize = 4;
 /// The minimum share of a bin in estimates of costs. The minimum that can be coded is 1/256.
 const MIN_SHARE: f32 = 1.0 / 1024.0;
@@ -530,8 +530,8 @@ fn sum_classes(groups: &[GroupCounts], octets: usize, class_of: &[u8], class_cou
     sums
 }
 
-/// The costs of a group without bins. The lowest two bits of a cost are the class and the other
-/// bits are the units, so the minimum cost contains the first class with the fewest units.
+/// The costs of a group without bins. A cost is `4 * units + class`, so the minimum cost also names
+/// the first class with the fewest units.
 const NONE: ClassSums = [0.0, 1.0, 2.0, 3.0];
 
 /// Returns the costs of bins in classes with these counts. Sums are below 2^24, so they are exact.

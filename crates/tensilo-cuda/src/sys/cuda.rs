@@ -31,8 +31,8 @@ const MAX_KERNEL_BYTES: usize = 16 << 20;
 /// The number of warps in a thread block. Must match `WARPS` in `kernels/decode.cu`.
 const WARPS: u32 = 4;
 const LANES: u32 = 32;
-/// The approximate size in bytes of the shared memory of a thread block, in addition to the stages
-/// of its warps.
+/// The approximate size in bytes of the shared memory of a thread block, without the staging
+/// buffers of its warps.
 const TABLE_BYTES: u32 = 7 << 10;
 /// Blocks that need more bytes than this are decoded in device memory, so that several thread
 /// blocks fit in a multiprocessor.
