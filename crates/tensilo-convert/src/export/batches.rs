@@ -125,7 +125,7 @@ impl<'a, T: Table> TableExport<'a, T> {
     ) -> std::result::Result<(), T::Error> {
         let mut first = 0_u64;
         for group in self.table.groups(numbers) {
-            let mut group = PartPass::new(&group?);
+            let mut group = GroupPass::new(&group?);
             while group.next < group.end {
                 let sample_count = group.advance()?;
                 each(ExportBatch { first, sample_count, columns: &group.buffers })?;
@@ -141,14 +141,14 @@ impl<'a, T: Table> TableExport<'a, T> {
 }
 
 /// One pass over the samples of a group.
-struct PartPass {
+struct GroupPass {
     columns: Vec<Option<(Column, Cursor)>>,
     buffers: Vec<Option<ColumnBuffer>>,
     next: u64,
     end: u64,
 }
 
-impl PartPass {
+impl GroupPass {
     fn new(group: &TableGroup) -> Self {
         let columns =
             group.columns().iter().map(|column| column.as_ref().map(|column| (column.clone(), column.cursor())));
