@@ -120,7 +120,7 @@ impl<'a> ListBatch<'a> {
         if sum == member_count {
             return Ok(());
         }
-        let message = format!("the lists of a level have {sum} members; {member_count} were pushed");
+        let message = format!("the lists of a level have {sum} members in total, but {member_count} were pushed");
         Err(Error::bad_argument(message))
     }
 

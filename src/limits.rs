@@ -8,7 +8,7 @@ pub const COLUMNS: usize = 65_536;
 pub const NAME_BYTES: usize = 1_024;
 /// The maximum number of dimensions of an item. An item is a sample, or a member of an innermost
 /// list.
-pub const RANK: usize = 16;
+pub const DIMENSIONS: usize = 16;
 /// The maximum number of levels of lists in a nested column.
 pub const LEVELS: usize = 16;
 /// The maximum number of names in a path, and therefore the maximum depth of structs. A column with
@@ -51,7 +51,8 @@ pub(crate) const INDEX_PAGE_BYTES: u32 = 4_032;
 pub const TABLES: usize = 65_536;
 /// The maximum size of a footer's body in bytes.
 pub const FOOTER_BYTES: u32 = 256 << 20;
-/// The maximum number of runs of a column, and therefore of commits of a file.
+/// The maximum number of runs of a column, and therefore of commits of a file. A run lists the
+/// chunks of a column that one commit added.
 pub const RUNS: usize = 65_536;
 /// The maximum number of samples in a file.
 pub const SAMPLES: u64 = i64::MAX as u64; // exact: 2^63 - 1

@@ -10,8 +10,8 @@
 //! which a writer would have written them.
 //!
 //! Salvage can find intact chunks without any evidence that they belong to the damaged file. The
-//! metadata of the new file lists the samples of these chunks under [`UNCONFIRMED`], as far as
-//! there is room.
+//! metadata of the new file lists the samples of these chunks under [`UNCONFIRMED`], as far as the
+//! maximum size of a schema allows.
 
 use crate::bytes::le::u64_of;
 use crate::bytes::memory;
@@ -115,8 +115,8 @@ impl Salvaged {
         rewrite.output.finish(self.reader.sample_count() - rewrite.left_out.count())
     }
 
-    /// Returns the schema with metadata that lists the unconfirmed samples, as far as there is
-    /// room.
+    /// Returns the schema with metadata that lists the unconfirmed samples, as far as the maximum
+    /// size of a schema allows.
     fn with_notes(&self, schema: Schema, left_out: &LostSamples) -> Schema {
         let max_ranges = (RANGES_BYTES / RANGE_BYTES).checked_div(schema.columns.len()).unwrap_or(0).max(1);
         let noted = |max_ranges| {

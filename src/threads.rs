@@ -6,7 +6,7 @@ use std::thread;
 /// for all of them.
 ///
 /// If a thread cannot be started, the remaining items do not run. Callers pass workers that take
-/// tasks until none are left, so one worker is enough.
+/// tasks until none are left, so even a single worker completes all tasks.
 pub(crate) fn run(work: impl IntoIterator<Item: FnOnce() + Send>) {
     thread::scope(|scope| {
         let mut work = work.into_iter();

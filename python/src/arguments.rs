@@ -44,7 +44,7 @@ impl<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'a, 'py> for
                 return error;
             }
             let text = object.repr().map_or(String::new(), |text| text.to_string());
-            let why = if text.starts_with('-') { "below 0" } else { "too large" };
+            let why = if text.starts_with('-') { "below 0, the minimum" } else { "too large for this argument" };
             PyValueError::new_err(format!("{text} is {why}"))
         })
     }

@@ -187,10 +187,9 @@ fn argument(advice: &Advice, column: Option<&str>) -> String {
             format!("shapes={{{name:?}: ({},)}}", extents.collect::<Vec<_>>().join(", "))
         }
         Advice::Cast(dtype) => format!("casts={{{name:?}: \"{dtype}\"}}"),
-        Advice::StoredTypes => "stored_types=True".to_owned(),
         Advice::IgnoreStatistics => "ignore_statistics=True".to_owned(),
         Advice::DiscardTail => "discard_tail=True".to_owned(),
-        other => other.to_string(), // advice that is newer than this package
+        other => other.to_string(), // advice of exports, or newer than this package
     }
 }
 

@@ -6,8 +6,8 @@
 //!
 //! Two requirements shape every class. First, any number of threads can use an object at once
 //! without the GIL, so classes are frozen and mutable state is behind locks. Second, a forked
-//! process inherits objects, and a lock in them can be held by a thread that does not exist in the
-//! child.
+//! process inherits objects, and a lock in them can be held by a thread that exists only in the
+//! parent. Waiting for such a lock would never end, so the child must not wait for it.
 //!
 //! Bottom-up: `array` is typed memory, `batch` has samples column by column, `dataset` and `loader`
 //! read them, `write` writes them, and `commands` runs the commands of the CLI.

@@ -30,6 +30,7 @@ def convert(
     shapes: Mapping[str, Sequence[int | None]] | None = None,
     file_is_sample: bool = False,
     null_elements: Literal["keep", "refuse", "nan", "zero"] = "keep",
+    ignore_statistics: bool = False,
     profile: str | Mapping[str, str] = "balanced",
     shard_bytes: int | str | None = None,
     threads: int | Literal["auto"] = "auto",
@@ -61,6 +62,8 @@ def convert(
             which means that the first axis of each array is the sample axis.
         null_elements: how to treat nulls inside tensors: "keep" stores such a column as lists, "refuse" raises an
             error, and "nan" and "zero" replace the nulls. Default: "keep".
+        ignore_statistics: whether to ignore the null counts recorded in the inputs, and search structs and lists
+            for nulls in an additional pass. Default: False.
         profile: "balanced", "fast" (to decode), "small", "raw" (for views), or "bitshuffle-zstd"; or a dict
             from column names to profiles. Columns that are not in the dict use the default. Default: "balanced".
         shard_bytes: the raw size of each data file of a dataset: a number of bytes, or a string such as "1GiB".
@@ -87,7 +90,9 @@ def convert(
         dropped = _tensilo._convert(
             inputs,
             output,
-            conversion(bf16, casts, columns, skip, shapes, null_elements, profile, file_is_sample, rename),
+            conversion(
+                bf16, casts, columns, skip, shapes, null_elements, profile, file_is_sample, rename, ignore_statistics
+            ),
             shard_bytes=shard_bytes,
             threads=threads,
             overwrite=overwrite,
@@ -161,6 +166,7 @@ def conversion(
     profile: str | Mapping[str, str],
     file_is_sample: bool = False,
     rename: Mapping[str, str] | None = None,
+    ignore_statistics: bool = False,
 ) -> dict[str, Any]:
     """Returns the options that determine the content of the output, in the form that the extension takes."""
     return {
@@ -173,4 +179,5 @@ def conversion(
         "null_elements": null_elements,
         "profile": profile,
         "file_is_sample": file_is_sample,
+        "ignore_statistics": ignore_statistics,
     }

@@ -70,7 +70,7 @@ class Loader:
         self._transform = transform
 
     def __getattr__(self, name: str) -> Any:
-        # such as epoch, batches_left, set_epoch, state_dict, load_state_dict, stats and indices
+        # such as epoch, batches_left, set_epoch, state_dict, load_state_dict, metrics and indices
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._loader, name)

@@ -362,9 +362,9 @@ class Loader(IterableDataset):
         self._worker_state = state_dict if state_dict.get("taken") else None
         self._left_early = False
 
-    def stats(self) -> dict[str, Any]:
-        """Returns statistics of the last iteration. The entry "verdict" says what limits the loader."""
-        return self._loader.stats()
+    def metrics(self) -> dict[str, Any]:
+        """Returns the metrics of the last iteration. The entry "verdict" says what limits the loader."""
+        return self._loader.metrics()
 
     def indices(self, step: int) -> torch.Tensor:
         """Returns the indices of the samples that this rank takes in a step, as a tensor.

@@ -16,6 +16,7 @@ import tensilo as ts
 from conftest import SCHEMA, optional
 
 pa = optional("pyarrow")
+pq = optional("pyarrow.parquet")
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -260,3 +261,19 @@ def test_errors_name_the_table(tmp_path):
     with pytest.raises(ValueError, match="^<pyarrow.Table>: Invalid UTF8"):
         ts.convert(pa.table({"t": text}), tmp_path / "y.tsl")
     assert os.listdir(tmp_path) == ["x.tsl"]
+
+
+def test_false_statistics_can_be_ignored(tmp_path):
+    rows = [None if i % 40 == 3 else {"a": i, "b": -i} for i in range(1000)]
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"pair": rows}), path, use_dictionary=False, compression="none")
+    before = path.read_bytes()
+    start = len(before) - 8 - int.from_bytes(before[-8:-4], "little")
+    footer = before[start:]
+    # the null count of each field, 25 as a zigzag integer
+    assert footer.count(b"\x16\x32") == 2
+    path.write_bytes(before[:start] + footer.replace(b"\x16\x32", b"\x16\x00"))
+    with pytest.raises(ts.InputError, match="ignore_statistics=True"):
+        ts.convert(path, tmp_path / "train", shard_bytes="1GiB")
+    converted = ts.convert(path, tmp_path / "train", shard_bytes="1GiB", ignore_statistics=True)
+    assert pa.table(converted)["pair"].to_pylist() == rows

@@ -287,10 +287,10 @@ def test_masks_are_bools_for_all_samples(mixed):
         assert mixed.select(key)["label"][:].tolist() == expected
     assert mixed[np.zeros(COUNT, bool)].indices.tolist() == [] == mixed[[]].indices.tolist()
     for wrong in (mask[:-1], [True]):
-        with pytest.raises(IndexError, match=f"mask has {len(wrong)} bools for {COUNT} samples"):
+        with pytest.raises(IndexError, match=f"mask has {len(wrong)} bools, but there are {COUNT} samples"):
             mixed[wrong]
     for wrong in (itertools.repeat(True), itertools.cycle([True, False])):
-        with pytest.raises(IndexError, match=f"mask has more than {COUNT} bools for {COUNT} samples"):
+        with pytest.raises(IndexError, match=f"mask has more than {COUNT} bools, but there are {COUNT} samples"):
             mixed.take(wrong)
     for wrong in ([True, 1], [1, True]):
         with pytest.raises(TypeError, match="boolean mask"):

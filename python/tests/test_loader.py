@@ -171,14 +171,14 @@ def test_damage_is_an_error_or_is_substituted(tmp_path):
     assert errors >= 1
     loader = ts.Loader(dataset, 100, order="sequential", on_damage="substitute")
     substituted = [len(batch.substituted) for batch in loader]
-    assert len(substituted) == 20 and sum(substituted) > 0 and loader.stats()["substitutes"] == sum(substituted)
+    assert len(substituted) == 20 and sum(substituted) > 0 and loader.metrics()["substitutes"] == sum(substituted)
 
 
-def test_loader_stats_have_a_verdict(mixed):
+def test_loader_metrics_have_a_verdict(mixed):
     loader = ts.Loader(mixed, 50)
     assert len(loader) == 10 == len(list(loader))
-    stats = loader.stats()
-    assert stats["batches"] == 10 and stats["samples"] == 500 and "waited" in stats["verdict"]
+    metrics = loader.metrics()
+    assert metrics["batches"] == 10 and metrics["samples"] == 500 and "waited" in metrics["verdict"]
     assert "500 samples" in repr(loader)
 
 
@@ -191,9 +191,9 @@ def test_waiting_is_counted(mixed):
     loader = ts.Loader(mixed, 2, columns=["mel"], decode_threads=1, prefetch=1)
     for _ in loader:
         pass  # a loop that does nothing waits for every batch
-    stats = loader.stats()
-    assert stats["batches"] == COUNT // 2 and 0 < stats["first_batch"] < stats["elapsed"]
-    assert 0 < stats["waited"] < stats["elapsed"]
+    metrics = loader.metrics()
+    assert metrics["batches"] == COUNT // 2 and 0 < metrics["first_batch_seconds"] < metrics["elapsed_seconds"]
+    assert 0 < metrics["waited_seconds"] < metrics["elapsed_seconds"]
 
 
 def test_an_epoch_of_which_all_was_taken_is_over(mixed):

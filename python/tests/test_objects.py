@@ -100,7 +100,7 @@ def test_what_is_not_there_is_an_error(url):
         ts.open(f"{url}/none.tsl")
     with pytest.raises(ValueError, match="no bucket"):
         ts.open("s3:///x")
-    with pytest.raises(ValueError, match="mmap reads files, not objects"):
+    with pytest.raises(ValueError, match="mmap works only for files, not for objects"):
         ts.open(url, io="mmap")
 
 

@@ -166,7 +166,7 @@ def test_ranks_are_found_and_states_go_on(mixed, monkeypatch):
     again = pickle.loads(pickle.dumps(loader))
     assert again.state_dict()["state"] == state["state"] and again.rank == 1
     loader.set_epoch(4)
-    assert loader.epoch == 4 and "verdict" in loader.stats()
+    assert loader.epoch == 4 and "verdict" in loader.metrics()
     with pytest.raises(ValueError, match="together"):
         Loader(mixed, 5, rank=0)
     with pytest.raises(ValueError, match="state"):

@@ -38,13 +38,13 @@ impl<const M: usize> FieldValue for [u8; M] {
     #[inline]
     fn load(bytes: &[u8]) -> Self {
         let mut value = [0; M];
-        value.copy_from_slice(bytes); // equal lengths: the caller's promise
+        value.copy_from_slice(bytes); // equal lengths, as the trait requires
         value
     }
 
     #[inline]
     fn store(self, bytes: &mut [u8]) {
-        bytes.copy_from_slice(&self); // equal lengths: the caller's promise
+        bytes.copy_from_slice(&self); // equal lengths, as the trait requires
     }
 }
 

@@ -60,7 +60,7 @@ impl<'a> PartSpec<'a> {
     }
 }
 
-/// The tables of one column (4.5). All of them are Zstandard dictionaries.
+/// The tables of one column (chapter 4.5). All of them are Zstandard dictionaries.
 pub(crate) trait Tables {
     /// Returns the table with this number. Reads it on first use.
     fn zstd_dictionary(&self, table: u32) -> Result<Arc<ZstdDictionary>>;

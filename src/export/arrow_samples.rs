@@ -3,8 +3,9 @@
 //! This is for samples that have already been read, such as the batches of a loader. The values,
 //! validity and lists are in the caller's buffers. (An export instead reads chunks and fills its
 //! own arrays; see `column.rs`.) Each dimension becomes a level of lists. These lists have a fixed
-//! size, or offsets that are computed from the extents of all items. Lists of empty lists contain
-//! no values, so their number is bounded separately.
+//! size, or offsets that are computed from the extents of all items. The size of the values does
+//! not bound the number of lists, because empty lists contain no values. So a separate limit,
+//! [`MAX_EMPTY_LISTS`], bounds it.
 
 use super::elements::ElementsBuilder;
 use super::field::{Repetition, imported_type, plain_type};
@@ -48,9 +49,9 @@ pub struct ArrowSamples<'a> {
 impl ArrowSamples<'_> {
     /// Returns the field and the array. Scalars become primitives. Tensors become nested lists,
     /// which have a fixed size where the extent is fixed. bf16 becomes f32, because Arrow has no
-    /// bf16. Small numbers become `UInt8`, and complex numbers become pairs of `Float32`. In both
-    /// cases, `tensilo.dtype` in the metadata of the field names the original type. Decimals, times
-    /// and intervals get the type that their metadata names.
+    /// bf16. [Small](DType::is_small) numbers (of 4 to 8 bits) become `UInt8`, and complex numbers
+    /// become pairs of `Float32`. In both cases, `tensilo.dtype` in the metadata of the field names
+    /// the original type. Decimals, times and intervals get the type that their metadata names.
     ///
     /// Fails if Arrow cannot hold the samples, for example because an extent is larger than
     /// 2^31 - 1.
@@ -127,8 +128,8 @@ enum Dimension {
     Varying(Vec<i64>),
 }
 
-/// The maximum number of lists of a level, in addition to one for each byte of the values. Only
-/// lists of empty lists can reach it.
+/// A level can have at most this number of lists plus the number of bytes of the values. Only
+/// lists of empty lists can exceed this maximum.
 const MAX_EMPTY_LISTS: u64 = 1 << 24;
 
 /// Returns the dimensions of the items of a column. Extents can vary from item to item.
@@ -148,7 +149,7 @@ fn dimensions(column: &ArrowSamples<'_>, count: usize) -> ArrowResult<Vec<Dimens
             }
         };
         if lists.iter().fold(0_u64, |sum, lists| sum.saturating_add(*lists)) > max_lists {
-            return Err(ArrowError::InvalidArgumentError("the samples have too many empty lists".to_owned()));
+            return Err(ArrowError::InvalidArgumentError("the samples would become too many empty lists".to_owned()));
         }
         all.push(match extent {
             Extent::Fixed(extent) => Dimension::Fixed(u64::from(*extent)),

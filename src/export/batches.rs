@@ -76,8 +76,8 @@ fn plan<T: Table>(
     Ok((BatchAssembler::new(table.schema(), table.path(), &columns, &casts, choice)?, columns))
 }
 
-/// Returns whether there are ordered dictionaries, and whether they contain the values of all
-/// samples. The schema must state this before any sample is exported.
+/// Returns `true` if there are ordered dictionaries and no sample has a value outside its
+/// dictionary. The schema must state this before any sample is exported.
 fn order_holds<T: Table>(table: &T, columns: &[usize], choice: TypeChoice) -> std::result::Result<bool, T::Error> {
     let columns = ordered_columns(table.schema(), columns);
     if columns.is_empty() || !table.is_from_one_conversion()? {
@@ -214,7 +214,7 @@ impl BatchAssembler {
         let (columns, pairs): (Vec<ColumnSchema>, Vec<bool>) = columns
             .map(|column| {
                 let mut unmarked = column.clone();
-                unmarked.metadata.remove(DTYPE); // only marks that the export sets itself are trusted
+                unmarked.metadata.remove(DTYPE); // `in_arrow` sets it again where it applies
                 Ok((in_arrow(&unmarked)?.into_owned(), column.dtype == DType::Complex64))
             })
             .collect::<Result<Vec<_>>>()
@@ -245,8 +245,8 @@ impl BatchAssembler {
         Ok(this)
     }
 
-    /// Adds a column. If `is_pairs`, two of its stored elements form one element of the Arrow
-    /// array.
+    /// Adds a column. If `is_pairs`, each stored element, a complex number, becomes two elements of
+    /// the Arrow array.
     fn add(&mut self, schema: ColumnSchema, target: Target, is_pairs: bool) {
         match SampleSize::new(&schema, &target) {
             Some(size) => self.ragged.push((self.builders.len(), size)),

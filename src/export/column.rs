@@ -5,8 +5,9 @@
 //! nested column become levels of lists around the items.
 //!
 //! Tensors can also become nested lists, with one level for each dimension. These lists are built
-//! from the shapes when the batch is full. Lists of empty lists contain no elements, so their
-//! number is bounded separately.
+//! from the shapes when the batch is full. The number of elements does not bound the number of
+//! lists, because empty lists contain no elements. So a separate limit, [`MAX_EMPTY_LISTS`],
+//! bounds it.
 
 use super::elements::{ElementsBuilder, values_per_element};
 use super::field::{Form, Target, extent_of};
@@ -25,10 +26,11 @@ pub(super) struct ColumnBuilder {
     /// The lists around the items, outermost first.
     lists: Vec<EntriesBuilder>,
     extents: Vec<Extent>,
-    /// The number of stored values per element.
+    /// The number of stored values that form one element of the Arrow array, such as the 16 bytes
+    /// of a decimal; otherwise 1.
     values_per_element: NonZeroU64,
-    /// The number of stored elements that form one element of the Arrow array: 2 for pairs,
-    /// otherwise 1.
+    /// The number of elements of the Arrow array that one stored element becomes: 2 for a complex
+    /// number, otherwise 1.
     elements_per_element: u64,
     elements: ElementsBuilder,
     items: EntriesBuilder,
@@ -37,8 +39,8 @@ pub(super) struct ColumnBuilder {
 }
 
 impl ColumnBuilder {
-    /// Creates the builder of a column. If `is_pairs`, two stored elements form one element of the
-    /// Arrow array.
+    /// Creates the builder of a column. If `is_pairs`, each stored element, a complex number,
+    /// becomes two elements of the Arrow array.
     pub(super) fn new(column: &ColumnSchema, target: Target, is_pairs: bool) -> Self {
         Self {
             extents: target.shape.extents().to_vec(),
@@ -242,8 +244,8 @@ fn too_long() -> Error {
     Error::over_limit("a list has more than 2,147,483,647 elements, which Arrow's lists cannot hold")
 }
 
-/// The maximum number of lists of a level, in addition to the number of elements. Only lists of
-/// empty lists can outnumber the elements.
+/// A level can have at most this number of lists plus the number of elements. Only lists of empty
+/// lists can outnumber the elements.
 const MAX_EMPTY_LISTS: usize = 1 << 26;
 
 /// A level of lists.
@@ -263,13 +265,13 @@ fn tensor_lists(
     nulls: Option<NullBuffer>,
     count: usize,
 ) -> ArrowResult<ArrayData> {
-    let rank = shapes.len().checked_div(count).unwrap_or(0);
+    let ndim = shapes.len().checked_div(count).unwrap_or(0);
     let max_lists = elements.len().saturating_add(MAX_EMPTY_LISTS);
     let mut lists_per_sample = vec![1_usize; count];
     let mut levels = Vec::new();
     let mut current = data_type;
     while let DataType::List(item) | DataType::FixedSizeList(item, _) = current {
-        let extents = shapes.iter().skip(levels.len()).step_by(rank.max(1));
+        let extents = shapes.iter().skip(levels.len()).step_by(ndim.max(1));
         let varies = matches!(current, DataType::List(_));
         levels.push(level(current, extents, &mut lists_per_sample, varies, max_lists)?);
         current = item.data_type();
@@ -297,7 +299,9 @@ fn level<'a>(
 ) -> ArrowResult<NestedLists<'a>> {
     let count = lists_per_sample.iter().fold(0_usize, |sum, lists| sum.saturating_add(*lists));
     if count > max_lists {
-        return Err(ArrowError::InvalidArgumentError(format!("the samples have too many empty lists: {count}")));
+        return Err(ArrowError::InvalidArgumentError(format!(
+            "the samples would become {count} lists, most of them empty, but at most {max_lists} are supported"
+        )));
     }
     let mut offsets = varies.then(|| Vec::with_capacity(count.saturating_add(1)));
     let mut end = 0_i32;

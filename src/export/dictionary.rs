@@ -34,6 +34,7 @@ pub(super) struct DictionaryEncoder {
     plain: DataType,
     /// The number of values if they are ordered; `None` if they are not.
     ordered: Option<usize>,
+    /// Whether each dictionary extends the previous one, rather than starting with no values.
     grows: bool,
     values: DictionaryValues,
 }

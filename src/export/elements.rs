@@ -19,7 +19,7 @@ use half::f16;
 use std::fmt::Display;
 use std::num::NonZeroU64;
 
-/// Converts elements to a type and appends them. They are given as the bytes of their stored
+/// Converts elements to a type and appends them. The first argument has the bytes of their stored
 /// values, in native byte order.
 type Convert = fn(&[u8], &mut MutableBuffer, &DataType) -> Result<()>;
 
@@ -192,7 +192,7 @@ fn append_checked_256<const N: usize>(
 /// suffices for every number with the digits of the type, but at most `max_bits`.
 fn parquet_bits(data_type: &DataType, max_bits: u32) -> u32 {
     let (DataType::Decimal128(digits, _) | DataType::Decimal256(digits, _)) = data_type else { return max_bits };
-    // at most 848; no power of ten except 1 is a power of two, so rounding down and adding 1 yields
+    // at most 849; no power of ten except 1 is a power of two, so rounding down and adding 1 yields
     // enough bits for the magnitude, and another bit holds the sign
     let bits = (f64::from(*digits) * std::f64::consts::LOG2_10) as u32 + 2;
     bits.next_multiple_of(8).min(max_bits)

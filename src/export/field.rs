@@ -71,9 +71,9 @@ impl Form {
 /// nullable. They are never null, except in a null tensor.
 ///
 /// Arrow's Rust library recognizes a tensor only if its components are *required*. The C++ library,
-/// on which the Python library is based, accepts both in an IPC file. From a Parquet file, however,
-/// it restores a tensor only if all components are *optional*, and it cannot read a required shape
-/// in a null tensor.
+/// on which the Python library is based, accepts required and optional components in an IPC file.
+/// From a Parquet file, however, it restores a tensor only if all components are *optional*, and it
+/// cannot read a required shape in a null tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Repetition {
     Required,
@@ -86,7 +86,8 @@ pub(super) struct TypeChoice {
     pub repetition: Repetition,
     pub tensors: TensorForm,
     pub stored_types: bool,
-    /// Whether dictionaries may be declared ordered. This is not allowed if values were appended.
+    /// Whether dictionaries may be declared ordered. This is not allowed if a sample has a value
+    /// that was not in the dictionary of the source.
     pub ordered: bool,
 }
 
@@ -103,7 +104,7 @@ pub(super) struct Target {
     /// The type of the items. If the column is not nested, this is the type of the field.
     pub items: DataType,
     pub form: Form,
-    /// The shape of a sample in elements of this type.
+    /// The shape of an item, counted in elements of the type `element`.
     pub shape: Shape,
     /// The type of the elements or, if samples are strings, the type of the array.
     pub element: DataType,
@@ -163,7 +164,8 @@ impl Target {
     }
 }
 
-/// Returns the column with the shape of a sample in elements of this type.
+/// Returns the column with its shape counted in elements of the type `element`. If such an element,
+/// for example a decimal, is stored as several values, the innermost dimension is dropped.
 fn in_elements(column: &ColumnSchema, element: &DataType) -> ColumnSchema {
     let mut extents = column.shape.extents().to_vec();
     if stored_element(element).is_some_and(|stored| stored.extent.is_some()) {
@@ -200,7 +202,7 @@ fn restored_type(column: &ColumnSchema, repetition: Repetition) -> Option<DataTy
         DataType::FixedSizeBinary(bytes) => (0..=FIXED_STRING_BYTES).contains(bytes),
         DataType::Null => {
             let nullable = column.levels.last().map_or(column.nullable, |level| level.nullable);
-            column.shape.rank() == 0 && nullable
+            column.shape.ndim() == 0 && nullable
         }
         _ => true,
     };
@@ -273,8 +275,8 @@ fn tensor(column: &ColumnSchema, element: &DataType, repetition: Repetition) -> 
             extent_of(*extent)?;
         }
     }
-    let rank = i32::try_from(column.shape.rank()).unwrap_or(i32::MAX); // at most 16
-    let shape = DataType::FixedSizeList(item(&DataType::Int32, repetition), rank);
+    let ndim = i32::try_from(column.shape.ndim()).unwrap_or(i32::MAX); // at most 16
+    let shape = DataType::FixedSizeList(item(&DataType::Int32, repetition), ndim);
     Ok(Form::Tensor { data: DataType::List(item(element, repetition)), shape })
 }
 
@@ -319,13 +321,13 @@ fn add_extension(column: &ColumnSchema, form: &Form, metadata: &mut Metadata) {
         Extent::Varying => "null".to_owned(),
     });
     let extents = join(extents);
-    let any_fixed = column.shape.varying_count() < column.shape.rank();
+    let any_fixed = column.shape.varying_count() < column.shape.ndim();
     let (name, shape) = match form {
         Form::FixedTensor(_) => (FIXED_SHAPE_TENSOR, Some(format!("\"shape\":[{extents}]"))),
         Form::Tensor { .. } => (VARIABLE_SHAPE_TENSOR, any_fixed.then(|| format!("\"uniform_shape\":[{extents}]"))),
         Form::Scalar | Form::Null | Form::String | Form::FixedString(_) | Form::List | Form::Lists => return,
     };
-    let names = metadata.get(DIM_NAMES).filter(|text| is_string_array(text, column.shape.rank()));
+    let names = metadata.get(DIM_NAMES).filter(|text| is_string_array(text, column.shape.ndim()));
     let names = names.map(|text| format!("\"dim_names\":{text}"));
     if names.is_some() {
         metadata.remove(DIM_NAMES); // the extension type states the names

@@ -61,7 +61,7 @@ impl ExportFormat {
 ///
 /// Cost: each chunk is decoded once and copied once. Memory: one batch (see
 /// [`batches`](super::batches())), the row group that the Parquet writer holds, and the
-/// dictionaries of an Arrow file. While a new value is added to a dictionary, its values are in
+/// dictionaries of an Arrow file. While values are added to a dictionary, all its values are in
 /// memory twice.
 pub fn export<T: Table>(
     table: &T,

@@ -6,11 +6,11 @@
 //!
 //! | tensilo column | Arrow type |
 //! |---|---|
-//! | rank 0 | the primitive type; bf16 becomes `Float32`, with its NaN payloads |
+//! | no dimensions | the primitive type; bf16 becomes `Float32`, with its NaN payloads |
 //! | `utf8`, `bytes` | `Utf8`, `Binary` |
-//! | fixed shape of rank 1 or more | extension `arrow.fixed_shape_tensor` over `FixedSizeList` |
-//! | ragged, rank 1 | `List` |
-//! | ragged, rank 2 or more | extension `arrow.variable_shape_tensor` over `data` and `shape` |
+//! | fixed shape | extension `arrow.fixed_shape_tensor` over `FixedSizeList` |
+//! | ragged, one dimension | `List` |
+//! | ragged, several dimensions | extension `arrow.variable_shape_tensor` over `data` and `shape` |
 //!
 //! A file that was converted from Arrow or Parquet contains the schema of its source (metadata
 //! `ARROW:schema`). An export restores the fields of this schema: string layouts, dictionaries,

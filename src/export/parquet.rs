@@ -51,8 +51,8 @@ pub(super) fn check_structs(schema: &Schema) -> crate::Result<()> {
     }
 }
 
-/// Returns whether a field contains a struct without fields. The recursion is bounded, because a
-/// path has a limited number of names.
+/// Returns whether a field contains a struct without fields. The recursion is bounded, because the
+/// path of a column has a limited number of names, so structs are nested to a limited depth.
 fn has_empty_struct(field: &FieldRef) -> bool {
     let fields = inside(field.data_type());
     (fields.is_empty() && matches!(field.data_type(), DataType::Struct(_))) || fields.iter().any(has_empty_struct)
@@ -76,8 +76,8 @@ fn properties(schema: &Schema, types: &SchemaDescriptor) -> WriterProperties {
     properties
 }
 
-/// Returns the metadata of the schema as metadata entries of the file, because not all readers look
-/// for it in the embedded Arrow schema.
+/// Returns the metadata of the schema as metadata entries of the file, because some readers do not
+/// look for it in the embedded Arrow schema.
 fn entries(schema: &Schema) -> Vec<KeyValue> {
     let sorted: BTreeMap<&String, &String> = schema.metadata().iter().collect();
     sorted.into_iter().map(|(key, value)| KeyValue::new(key.clone(), value.clone())).collect()
@@ -183,8 +183,8 @@ struct LogicalTypes {
 }
 
 impl LogicalTypes {
-    /// Collects the types of a field. The recursion is bounded, because a path has a limited number
-    /// of names.
+    /// Collects the types of a field. The recursion is bounded, because the path of a column has a
+    /// limited number of names, so structs are nested to a limited depth.
     fn collect(&mut self, field: &Field) {
         let start = self.leaves.len();
         match field.data_type() {

@@ -104,7 +104,8 @@ impl OutputFields {
     }
 }
 
-/// The targets of columns. They are replaced until the fields fit the fields of the source.
+/// The targets of columns. [`Targets::retype`] replaces a target if another form of its tensors
+/// fits the field of the source.
 struct Targets<'a> {
     columns: &'a [(ColumnSchema, Option<CastFacts>)],
     choice: TypeChoice,
@@ -303,7 +304,7 @@ fn node_field(node: &FieldNode, columns: &[Target], depth: usize) -> Option<Fiel
     }
 }
 
-/// Returns the array of a node, which has this field.
+/// Returns the array of a node, inside `depth` levels of lists. `field` is the node's field.
 fn node_array(node: &FieldNode, field: &Field, columns: &[ArrayRef], depth: usize) -> Result<ArrayRef> {
     let FieldNode::Struct { lists, nulls, children, .. } = node else {
         let FieldNode::Column { number, .. } = node else { return Err(mismatch()) };

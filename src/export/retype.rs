@@ -29,8 +29,8 @@ use arrow_schema::{ArrowError, DataType, Field, FieldRef, Fields};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// The maximum size of fixed-width nulls in bytes, in addition to the size of the other values. In
-/// a file, such a null takes only one bit.
+/// The maximum number of bytes by which the total size of fixed-width nulls can exceed the size of
+/// the other values. In a file, such a null takes only one bit.
 pub(super) const MAX_NULL_BYTES: u64 = 64 << 20;
 
 /// The conversion of arrays to a field of another type.
@@ -294,7 +294,10 @@ fn padded(
     let member_bytes = u64_of(null_bytes(members.data_type()).max(1));
     let bytes = in_nulls.saturating_mul(member_bytes);
     if bytes > u64_of(data.len()).saturating_mul(member_bytes).saturating_add(MAX_NULL_BYTES) {
-        let message = format!("null lists of {length} members would take {bytes} bytes, which is too much");
+        let message = format!(
+            "null lists of {length} members would take {bytes} bytes, which exceeds the size of the other lists by \
+             more than {MAX_NULL_BYTES} bytes"
+        );
         return Err(ArrowError::InvalidArgumentError(message));
     }
     let mut padded = MutableArrayData::new(vec![&data], true, data.len());
@@ -304,7 +307,7 @@ fn padded(
             continue;
         }
         if end.checked_sub(*start) != Some(length) {
-            let message = format!("a list of members {start} to {end} does not have the fixed size of {length}");
+            let message = format!("the type requires lists of {length} members, but one has members {start} to {end}");
             return Err(ArrowError::InvalidArgumentError(message));
         }
         // not negative

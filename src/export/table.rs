@@ -194,11 +194,11 @@ impl SampleSize {
         if !column.shape.is_ragged() && column.levels.is_empty() {
             return None;
         }
-        let rank = u64_of(target.shape.rank());
+        let ndim = u64_of(target.shape.ndim());
         let parts = match target.form {
             Form::Scalar | Form::Null | Form::FixedString(_) | Form::FixedTensor(_) => 0,
-            Form::String | Form::List | Form::Tensor { .. } => 1 + rank,
-            Form::Lists => rank,
+            Form::String | Form::List | Form::Tensor { .. } => 1 + ndim,
+            Form::Lists => ndim,
         };
         let string_bytes = match target.form {
             Form::FixedString(bytes) => u64::try_from(bytes).ok(), // not negative

@@ -82,7 +82,8 @@ impl<'a> Content<'a> {
     }
 
     /// Returns the sum of the counts of all items, and checks for their shape. The count of
-    /// an item is the product of its varying extents. The samples of `self` must be items.
+    /// an item is the product of its varying extents. `self` must not be nested; for a nested
+    /// column, it must be the result of [`Content::items`].
     pub(crate) fn count_sum(&self, layout: &Layout) -> Result<usize> {
         if self.sample_count.checked_mul(layout.shape_bytes()) != Some(self.shape.len()) {
             return Err(Error::corrupt("R-4.5", "the shape has the wrong length for its items"));
@@ -97,7 +98,7 @@ impl<'a> Content<'a> {
         usize::try_from(end).map_err(|_| outside())
     }
 
-    /// Returns the range of `samples` in the running sum of the counts of all samples.
+    /// Returns the sum of the counts of all samples before `samples`, and the sum up to their end.
     fn counts(&self, samples: &Range<usize>) -> Result<Range<usize>> {
         let counts = self.start(samples.start)?..self.start(samples.end)?;
         if counts.start <= counts.end { Ok(counts) } else { Err(outside()) }
@@ -127,8 +128,8 @@ impl<'a> Content<'a> {
         let counts = if layout.is_ragged() { self.counts(samples)? } else { samples.clone() };
         let at = |count: usize| count.checked_mul(layout.inner_bytes).ok_or_else(outside);
         let range = at(counts.start)?..at(counts.end)?;
-        // comparing the range with `bytes` suffices, unless samples take no bytes: `bytes` is then
-        // 0, and does not limit the last end
+        // usually, comparing the range with `bytes` suffices; but if samples take no bytes, the
+        // range is 0..0 for any counts, so the counts are compared with the last end
         let inside = layout.inner_bytes > 0 || !layout.is_ragged() || counts.end <= self.start(self.sample_count)?;
         if range.end <= bytes && inside { Ok(range) } else { Err(outside()) }
     }
@@ -431,7 +432,7 @@ impl<'a> Content<'a> {
         Ok((items, entries))
     }
 
-    /// Checks for a range of items. The samples of `self` must be items.
+    /// Checks for a range of items. `self` must be the result of [`Content::items`].
     pub(crate) fn check_presence(&self, layout: &Layout, items: &Range<usize>) -> Result<()> {
         let level = layout.levels;
         if layout.may_be_null(level) || self.validity.is_none() || !items.clone().any(|item| self.is_null(item)) {

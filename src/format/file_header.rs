@@ -64,7 +64,8 @@ impl Header {
         };
         flags.check()?;
         if header.get(file_header_fields::MAGIC_TAIL) != MAGIC_TAIL {
-            let message = "the magic tail of the file header is wrong: a transfer in text mode has changed the file";
+            let message = "the magic tail of the file header is wrong: a transfer in text mode has changed the file; \
+                           copy it again in binary mode";
             return Err(Error::corrupt("R-3.1", message).with_offset(0));
         }
         header.check_previous(0)?;

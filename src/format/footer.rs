@@ -226,7 +226,7 @@ impl TableEntry {
 }
 
 /// Checks across columns: the pages of different runs do not overlap. Allocates 16 bytes for
-/// each run, whose entry in the footer takes 40 bytes.
+/// each run. A run takes 40 bytes in the footer, so the size of the footer bounds the memory.
 fn check_pages(columns: &[ColumnRecord]) -> Result<()> {
     let runs = || columns.iter().flat_map(|facts| &facts.runs);
     let mut pages = memory::with_capacity(runs().count())?;

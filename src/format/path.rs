@@ -124,7 +124,7 @@ pub(crate) fn field_paths<'a>(columns: impl Iterator<Item = &'a ColumnSchema> + 
 /// The names of all paths as a tree. The root is node 0.
 #[derive(Default)]
 struct Tree<'a> {
-    /// The node of each name, by the node of its parent and its text.
+    /// The node of each name. The key is the node of the name's parent and the text of the name.
     numbers: HashMap<(usize, &'a str), usize>,
     /// The nodes that have children.
     structs: HashSet<usize>,
@@ -333,9 +333,10 @@ mod tests {
     fn paths_that_are_not_a_columns_own_are_passed_over() {
         // two columns have the same path
         assert_eq!(field_tree(&[column("x", "a.x", &[]), column("y", "a.x", &[])]), "x=0 y=1");
-        // a struct that has elements
+        // column `n` has the path of the struct `a`, but it has elements, so it cannot be the nulls
+        // of the struct
         assert_eq!(field_tree(&[column("n", "a", &[2]), column("x", "a.x", &[])]), "n=0 aNone(x=1)");
-        // a path has lists that its column does not have, and a path is malformed
+        // one path has lists that its column does not have, and the other path is malformed
         assert_eq!(field_tree(&[column("x", "a[].x", &[]), column("y", "a[", &[0])]), "x=0 y=1");
     }
 
@@ -350,8 +351,7 @@ mod tests {
         assert_eq!(field_tree(&own(&deep)[..2]), "a=0 x=1", "129 names");
     }
 
-    /// The time is compared with the time for a single struct, for which no list of fields has to
-    /// be searched.
+    /// The times are compared with the time for one struct that contains all columns.
     #[test]
     #[cfg_attr(miri, ignore = "large")]
     fn structs_of_max_columns_take_linear_time() {

@@ -31,8 +31,8 @@ pub enum Extent {
 /// The shape of one item: its extents, outermost first. Elements are in row-major order. In a
 /// column that is not nested, each sample is one item.
 ///
-/// A shape of rank 0 is a scalar. A shape with at least one varying extent is *ragged*; any other
-/// shape is *fixed*.
+/// A shape without dimensions is a scalar. A shape with at least one varying extent is *ragged*;
+/// any other shape is *fixed*.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Shape(Vec<Extent>);
 
@@ -63,7 +63,7 @@ impl Shape {
     }
 
     /// Returns the number of dimensions.
-    pub fn rank(&self) -> usize {
+    pub fn ndim(&self) -> usize {
         self.0.len()
     }
 
@@ -414,7 +414,7 @@ impl Layout {
         match self.varying {
             0 => 0,
             1 => 4,
-            varying => 4 * (varying + 1), // at most 4 x 17: the rank is bounded
+            varying => 4 * (varying + 1), // at most 4 x 17
         }
     }
 }

@@ -125,14 +125,14 @@ fn put_column(out: &mut Vec<u8>, column: &ColumnSchema) -> Result<()> {
     let nullable = if column.nullable { NULLABLE } else { 0 };
     let cast = if column.cast.is_some() { CAST } else { 0 };
     let nested = if column.levels.is_empty() { 0 } else { NESTED };
-    let rank = u8::try_from(column.shape.rank())
+    let ndim = u8::try_from(column.shape.ndim())
         .ok()
-        .filter(|&rank| usize::from(rank) <= limits::RANK)
-        .ok_or_else(|| over("dimensions in a shape", column.shape.rank(), limits::RANK))?;
+        .filter(|&ndim| usize::from(ndim) <= limits::DIMENSIONS)
+        .ok_or_else(|| over("dimensions in a shape", column.shape.ndim(), limits::DIMENSIONS))?;
     let mut record = [0; column_record::SIZE];
     column_record::DTYPE.put(&mut record, column.dtype.code());
     column_record::COLUMN_FLAGS.put(&mut record, nullable | cast | nested);
-    column_record::RANK.put(&mut record, rank);
+    column_record::RANK.put(&mut record, ndim);
     // at most 8
     column_record::ELEMENT_BYTES.put(&mut record, u8::try_from(column.dtype.element_bytes()).unwrap_or(0));
     out.extend(record);
@@ -257,17 +257,17 @@ fn column_fields(fields: &mut Fields) -> Result<ColumnSchema> {
     let record = fields.array().ok_or_else(short)?;
     let dtype = column_record::DTYPE.get(&record);
     let flags = column_record::COLUMN_FLAGS.get(&record);
-    let rank = column_record::RANK.get(&record);
+    let ndim = column_record::RANK.get(&record);
     let dtype = dtype_of(dtype, column_record::ELEMENT_BYTES.get(&record))?;
     if flags & !(NULLABLE | CAST | NESTED) != 0 {
         return Err(Error::corrupt("R-3.6", "reserved column flags are set"));
     }
-    if usize::from(rank) > limits::RANK {
-        let message = format!("the shape has rank {rank}, but the format allows at most {}", limits::RANK);
+    if usize::from(ndim) > limits::DIMENSIONS {
+        let message = format!("the shape has {ndim} dimensions, but the format allows at most {}", limits::DIMENSIONS);
         return Err(Error::corrupt("R-3.6", message));
     }
-    let mut shape = Vec::with_capacity(usize::from(rank));
-    for _ in 0..rank {
+    let mut shape = Vec::with_capacity(usize::from(ndim));
+    for _ in 0..ndim {
         let extent = fields.u32().ok_or_else(short)?;
         shape.push(if extent == VARYING { Extent::Varying } else { Extent::Fixed(extent) });
     }

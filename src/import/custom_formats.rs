@@ -116,7 +116,7 @@ pub trait RecordSource: Send + Sync {
 
     /// Returns whether the tensilo file stores the schema, so that an export restores its types
     /// (default: no). This is useful if the data itself is defined in Arrow types. It is not useful
-    /// if the data is only read as Arrow types.
+    /// if the Arrow types are only this reader's choice.
     fn preserves_schema(&self) -> bool {
         false
     }
@@ -136,7 +136,7 @@ pub fn mark_dtype(field: Field, dtype: DType) -> Field {
 /// column succeeds. Any other conversion fails, and the error states the reason and advises to skip
 /// the column. The field is never requested from [`RecordSource::record_batches`].
 pub fn refused_field(name: &str, reason: &str) -> Field {
-    // no supported column maps to a union
+    // a column of a union is always refused, so the type of the values does not matter
     let none = DataType::Union(UnionFields::empty(), UnionMode::Sparse);
     Field::new(name, none, true).with_metadata([(REFUSED, reason)])
 }

@@ -67,13 +67,14 @@
 //! # Tensilo files as inputs
 //!
 //! A tensilo file is converted to change its profile, to select columns, or to concatenate several
-//! files. Columns of different files are never combined into wider samples.
+//! files. The samples of one file follow the samples of another; columns of different files are
+//! never joined side by side.
 //!
 //! - Types, shapes, nulls and metadata are preserved. A varying shape is not examined again, unless
 //!   [`ConvertOptions::shapes`] declares another shape.
 //! - Rounded values are copied unchanged, together with the recorded rounding errors. If there are
-//!   several inputs, these errors are combined. Rounding the values again is refused. They cannot
-//!   be appended to a file, because that would require the original values.
+//!   several inputs, these errors are combined. Rounding the values again is refused. Rounded
+//!   values cannot be appended to a file, because that would require the original values.
 //! - With the same [`WriterOptions::file_id`](crate::WriterOptions::file_id), the output has the
 //!   same bytes as a conversion of the original input with the same options. By default, the id
 //!   depends on the ids and contents of the inputs.
@@ -87,10 +88,10 @@
 //! was changed less than 20 ms before it is opened (2 s on file systems that store only whole
 //! seconds), the conversion waits until the tick is over.
 //!
-//! [`default_open_files`](crate::source::default_open_files) inputs stay open. This number is half
-//! of the process's limit on open files, and at most 256. All further inputs are closed after their
-//! schema has been read, and reopened for each pass. If a closed input is replaced before a pass,
-//! the conversion fails.
+//! At most 256 inputs stay open, and fewer if the process's limit on open files is below 512; see
+//! [`default_open_files`](crate::source::default_open_files). All further inputs are closed after
+//! their schema has been read, and reopened for each pass. If a closed input is replaced before a
+//! pass, the conversion fails.
 //!
 //! # Arrow types and tensilo types
 //!
@@ -188,8 +189,8 @@
 //!   values are dropped first, and then fields, longest first.
 //! - In a nested column, the metadata of the outermost list takes precedence over the metadata of
 //!   the members. The fields of a struct have only their own metadata.
-//! - Tensor extensions are omitted, because the shape contains the same information. Dimension
-//!   names are stored under `arrow.dim_names`.
+//! - The metadata of tensor extension types is omitted, because the shape of the column contains
+//!   the same information. Dimension names are stored under `arrow.dim_names`.
 //! - Entries that exceed a limit of the format are omitted. If all entries together exceed 16 MiB,
 //!   the longest are omitted first. Entries that are not UTF-8 are also omitted. The entry
 //!   `import.dropped_metadata` lists the omitted keys; see [`dropped_metadata`]. An entry of that
@@ -207,8 +208,8 @@
 //! file about 2 MiB at a time.
 //!
 //! If a conversion has more than one thread
-//! ([`WriterOptions::threads`](crate::WriterOptions::threads)), the same number of additional
-//! threads, at most 8, read the row groups of a Parquet file while the other threads encode. All
+//! ([`WriterOptions::threads`](crate::WriterOptions::threads)), equally many additional threads, but
+//! at most 8, read the row groups of a Parquet file while the other threads encode. All
 //! other inputs are read by one thread. Per row group, at most about 6 MiB of batches, or one
 //! larger batch, wait for the encoders. The number of row groups with waiting batches exceeds the
 //! number of reading threads by at most one. The bytes written do not depend on the number of

@@ -54,8 +54,8 @@ macro_rules! input_setters {
             self
         }
 
-        /// Sets input formats in addition to the built-in ones, which are tried first (default:
-        /// none).
+        /// Sets input formats in addition to the built-in formats (default: none). The built-in
+        /// formats are tried first, except Arrow IPC streams, which have no magic bytes.
         #[cfg(feature = "arrow")]
         pub fn formats(mut self, formats: impl IntoIterator<Item = Arc<dyn super::InputFormat>>) -> Self {
             self.input.formats = CustomFormats::new(formats);
@@ -134,8 +134,8 @@ impl ConvertOptions {
         self
     }
 
-    /// Sets new names for columns or structs, as pairs of name and new name. A field stays in its
-    /// struct: `("a.b", "a.c")`. An export uses the new names.
+    /// Sets new names for columns or structs, as pairs of the old and the new name. A field can be
+    /// renamed only within its struct, as in `("a.b", "a.c")`. An export uses the new names.
     pub fn renames(mut self, renames: impl IntoIterator<Item = (impl Into<String>, impl Into<String>)>) -> Self {
         self.renames = renames.into_iter().map(|(from, to)| (from.into(), to.into())).collect();
         self

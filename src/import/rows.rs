@@ -7,10 +7,10 @@
 //!
 //! An importer produces rows without regard to the column of the file. So the rows still have all
 //! extents that the type leaves open, and null elements inside tensors. [`ColumnRows::fit`] gives
-//! them the form of the file's column: it unfolds outer dimensions, refuses nulls and shapes that
-//! the column does not allow, casts values, and replaces null elements. Before that, a batch is cut
-//! into [slices](Batch::slices), because a null of a fixed shape takes as much memory as any other
-//! item.
+//! them the form of the file's column: it turns outer dimensions into lists where the file has
+//! lists, refuses nulls and shapes that the column does not allow, casts values, and replaces null
+//! elements. Before that, a batch is cut into [slices](Batch::slices), because fitting adds
+//! elements to nulls: in a column of fixed shape, a null takes as much memory as any other item.
 
 use super::plan::input_column::{ColumnKind, Level, UNKNOWN, open_count};
 use super::plan::{Column, ValueCaster};
@@ -83,7 +83,7 @@ fn list_of(lists: &ListBuffer, member: usize) -> Option<usize> {
     lists.offsets().partition_point(starts).checked_sub(1).filter(|_| member < end)
 }
 
-/// Consecutive rows of the columns of a pass, or their outlines.
+/// Consecutive rows of the columns that a pass reads, or the outlines of these rows.
 #[derive(Debug)]
 pub(super) struct Batch<T> {
     pub row_count: usize,
@@ -157,8 +157,8 @@ impl Batch<ColumnRows> {
         ends.into_iter().map(move |end| std::mem::replace(&mut start, end)..end)
     }
 
-    /// Returns the raw size of each row in bytes, as stored in `columns`. `planned` are the same
-    /// columns.
+    /// Returns the raw size of each row in bytes, as stored in `columns`. `planned` has the same
+    /// columns, as the plan describes them.
     pub(super) fn row_bytes<'a>(
         &self,
         columns: &[ColumnSchema],
@@ -585,7 +585,8 @@ impl ColumnRows {
     }
 
     /// Gives null items of a fixed shape the elements that they have in the file. Refuses a size
-    /// that exceeds a chunk or the available memory. Only a single row can be that large.
+    /// that exceeds a chunk or the available memory. Rows are fitted in slices, so only a slice of
+    /// a single row can be that large.
     fn fill_nulls(&mut self, shape: &Shape) -> Result<(), RowError> {
         let elements = shape.inner_elements().and_then(|count| usize::try_from(count).ok());
         let null_bytes = elements.and_then(|count| count.checked_mul(self.dtype.element_bytes()));
@@ -601,8 +602,8 @@ impl ColumnRows {
         let mut filled = Vec::new();
         if !fits || filled.try_reserve_exact(bytes.saturating_add(self.values.len())).is_err() {
             let message = format!(
-                "{count} null items of shape {shape} take {bytes} bytes, which is too many; a null of a fixed shape \
-                 takes as many bytes as any other item"
+                "{count} null items of shape {shape} take {bytes} bytes, which exceeds the size of a chunk or the \
+                 available memory; in a column of fixed shape, a null takes as many bytes as any other item"
             );
             return Err(self.problem(first, message));
         }

@@ -137,7 +137,7 @@ impl TensiloPass {
         let mut batch = Batch { row_count, columns: Vec::with_capacity(self.columns.len()) };
         for PassColumn { column, cursor, absent_struct } in &mut self.columns {
             let mut buffer = ColumnBuffer::new();
-            // the struct has the same lists as its field
+            // the lists around the struct come from its field
             if absent_struct.is_none_or(|absent_struct| absent_struct.levels > 0) {
                 cursor.range_into(range.clone(), &mut buffer)?;
             }
@@ -151,7 +151,7 @@ impl TensiloPass {
     }
 
     /// Returns the end of the next batch. The batch has as many samples of the fixed columns and as
-    /// many chunks of the ragged columns as fit, but at least one of each.
+    /// many chunks of the ragged columns as fit in [`BATCH_BYTES`], but at least one of each.
     fn batch_end(&self) -> Result<u64> {
         let is_ragged = |column: &&Column| column.schema().shape.is_ragged() || !column.schema().levels.is_empty();
         let (ragged, fixed): (Vec<&Column>, Vec<&Column>) =

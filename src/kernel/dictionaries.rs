@@ -1,12 +1,13 @@
-//! Looks up values by their numbers: the last step of the mapping *dictionary* (chapter 5.14 of the
-//! specification).
+//! Looks up values by their numbers: the last step of undoing the mapping *dictionary* (chapter
+//! 5.14 of the specification).
 //!
-//! Dictionaries alternate: consecutive elements belong to consecutive tables, so each column of a
-//! row can have its own table. AVX2 and NEON have no instruction that looks up several values at
-//! once in tables of this length, so values are looked up one by one. If numbers have one byte and
-//! there are at most four tables, the tables are first padded to 256 values. Look-ups then need no
-//! branch, and vectors compare the numbers with the lengths of their tables afterwards. AVX-512
-//! looks up values of two bytes in registers.
+//! A mapping can have several dictionaries, called tables here. They alternate: consecutive
+//! elements belong to consecutive tables, so each column of a row can have its own table. AVX2 and
+//! NEON have no instruction that looks up several values at once in tables of this length, so
+//! values are looked up one by one. If numbers have one byte and there are at most four tables, the
+//! tables are first padded to 256 values. Look-ups then need no branch, and vectors compare the
+//! numbers with the lengths of their tables afterwards. AVX-512 looks up values of two bytes in
+//! registers.
 
 use super::dispatch::{Implementation, Scalar, implement, implementations};
 use super::{Width, Word, copy, for_width};
@@ -147,7 +148,7 @@ fn by_turns<const N: usize, const W: usize>(
 /// per table.
 #[inline(always)]
 fn are_in_tables<const N: usize>(groups: &[[u8; N]], last: &[u8], counts: &[usize; N]) -> bool {
-    let mut max_number = [[0; N]; 32]; // whole vectors
+    let mut max_number = [[0; N]; 32]; // 32 groups fill whole vectors
     let update = |max_number: &mut [u8], numbers: &[u8]| {
         max_number.iter_mut().zip(numbers).for_each(|(max_number, &number)| *max_number = number.max(*max_number));
     };

@@ -10,8 +10,8 @@
 //! * vector operations, which [`intrinsics`] turns into safe functions.
 //!
 //! A safe function therefore cannot be called on a CPU without the features, and no call checks
-//! them at run time. Apart from pointer accesses in [`vectors`](super::vectors), these two macros
-//! contain the only `unsafe` code of the kernels.
+//! them at run time. Apart from these two macros, only the pointer accesses in
+//! [`vectors`](super::vectors) and one call in [`dictionaries`](super::dictionaries) use `unsafe`.
 
 /// Invokes macro `$then` with the features of an instruction set and with `$rest`, if the target
 /// has that instruction set.

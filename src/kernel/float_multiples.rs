@@ -1,10 +1,10 @@
-//! Floats computed by dividing integers by a constant: the last step of the mapping *float
+//! Floats computed by dividing integers by a constant: the last step of undoing the mapping *float
 //! multiple* (chapter 5.14 of the specification).
 //!
 //! An element is `(base + number) / (divisor * 2^exponent)`, rounded as IEEE 754 defines it, so
 //! every implementation returns the same bits. Numbers can have *details* (the term of the
-//! specification): the lower bits of the integers, which are stored separately. Bits for which a
-//! float has no room are left out, so a larger integer has fewer detail bits.
+//! specification): lower bits that are stored separately and follow the bits of `base + number`.
+//! Bits for which a float has no room are left out, so a larger integer has fewer detail bits.
 //!
 //! Elements of at most 4 bytes have integers of at most 32 bits. These integers are computed in 32
 //! bits, so that a vector holds as many as possible. The loops have no branches, and the compiler

@@ -88,7 +88,7 @@ impl Tiers {
     ///
     /// `codes` must begin with a group for each whole group of symbols in `out`, and `last` must
     /// begin with the group of the remaining symbols. Codes that pad this group are ignored. Debug
-    /// builds assert that `codes` is long enough and that the width is valid. Otherwise, release
+    /// builds assert that `codes` is long enough and that the width is valid. If not, release
     /// builds write nothing and return 0.
     pub fn merge(
         &self,
@@ -109,8 +109,8 @@ impl Tiers {
     /// `escaped`. The last group is padded with codes of 0. Returns the number of escapes.
     ///
     /// `codes` must be at least as long as all groups, and `escaped` at least as long as `symbols`.
-    /// Debug builds assert this. Otherwise, release builds write nothing and return 0. The bytes
-    /// after the escaped symbols in `escaped` are unspecified.
+    /// Debug builds assert this. If a buffer is too short, release builds write nothing and return
+    /// 0. The bytes after the escaped symbols in `escaped` are unspecified.
     pub fn split(
         &self,
         width: usize,

@@ -78,7 +78,7 @@ mod fields {
     /// schema around the fields, and a dictionary and its index type inside them.
     const DEPTH: usize = TABLES - 4;
     /// The maximum number of bytes that a verifier visits per byte of a message. For a real schema,
-    /// the number is about two, because only table headers are shared.
+    /// the number is about two, because only the vtables of tables are shared.
     const VISITS: usize = 8;
     /// The maximum size of all strings in a schema, in bytes. A flatbuffer has at most 2 GiB.
     const TEXT_BYTES: usize = 256 << 20;

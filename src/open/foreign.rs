@@ -115,7 +115,7 @@ fn text_kind(first: &[u8]) -> Option<&'static str> {
         return Some("an XML document, such as an error message of an object store");
     }
     if first.len() >= 16 && first.iter().all(|byte| *byte == 0) {
-        return Some("all zero bytes as far as it was read, for example after an interrupted download");
+        return Some("filled with zero bytes in the part that was read, for example after an interrupted download");
     }
     let line = text.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let is_json = text.starts_with(b"{") || text.starts_with(b"[");

@@ -5,10 +5,10 @@
 //! others have defaults, and can make a source faster or safer: coalescing, direct access to
 //! memory, hints, and the identity of the file.
 //!
-//! If the bytes are in memory, a structure is borrowed in place; otherwise it is read into a
-//! buffer. [`FileBytes`] determines only once which case applies. Its functions refuse bytes
-//! outside the file before they allocate memory. [`FirstBytes`] limits another source to
-//! the bytes of an earlier commit.
+//! If the file is in memory, its headers, pages and chunks are borrowed in place; otherwise they
+//! are read into a buffer. [`FileBytes`] determines only once which case applies. Its functions
+//! refuse bytes outside the file before they allocate memory. [`FirstBytes`] limits another
+//! source to the bytes of an earlier commit.
 
 use super::FileIdentity;
 use super::coalesce::{CoalesceConfig, RangeError, range_length};
@@ -27,7 +27,8 @@ pub trait Source: Send + Sync {
     /// Fills `out` with the bytes at `offset`.
     fn read_exact_at(&self, offset: u64, out: &mut [u8]) -> io::Result<()>;
 
-    /// Returns the whole file if it is in memory or mapped. Required for views.
+    /// Returns the whole file if it is in memory or mapped. Otherwise, samples cannot be borrowed
+    /// without a copy (`Column::view`). Default: `None`.
     fn as_bytes(&self) -> Option<&[u8]> {
         None
     }

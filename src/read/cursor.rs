@@ -1,6 +1,6 @@
 //! Cursors: read samples of any encoding, from one column or from several.
 //!
-//! A cursor reads one sample at a time and keeps the chunk of the last one open, so that the next
+//! A cursor reads one sample at a time and keeps the chunk of that sample open, so that the next
 //! sample of the same chunk needs no lookup. Each read has two options: decode only the sample, or
 //! decode the whole chunk and cache it for the samples that follow. Decoding the whole chunk is
 //! worthwhile if samples are read in order, or once enough of it has been decoded sample by sample

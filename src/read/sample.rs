@@ -22,8 +22,8 @@ use std::ops::Range;
 pub struct Sample<'a> {
     dtype: DType,
     is_null: bool,
-    rank: usize,
-    extents: [u32; limits::RANK],
+    ndim: usize,
+    extents: [u32; limits::DIMENSIONS],
     bytes: &'a [u8],
 }
 
@@ -38,7 +38,7 @@ impl<'a> Sample<'a> {
         i: usize,
         bytes: &'a [u8],
     ) -> Result<Self> {
-        let mut extents = [0; limits::RANK];
+        let mut extents = [0; limits::DIMENSIONS];
         let mut varying = 0;
         content.check_extents(layout, i)?;
         check_unused_bits(layout.dtype, bytes)?;
@@ -51,7 +51,7 @@ impl<'a> Sample<'a> {
                 }
             };
         }
-        Ok(Self { dtype: layout.dtype, is_null: content.is_null(i), rank: column.shape.rank(), extents, bytes })
+        Ok(Self { dtype: layout.dtype, is_null: content.is_null(i), ndim: column.shape.ndim(), extents, bytes })
     }
 
     /// Returns whether the sample is null. The elements of a null sample are zeros if the shape is
@@ -63,7 +63,7 @@ impl<'a> Sample<'a> {
     /// Returns the extents of this sample, outermost first. For bytes and text, the only extent
     /// is the length.
     pub fn shape(&self) -> &[u32] {
-        self.extents.get(..self.rank).unwrap_or(&[])
+        self.extents.get(..self.ndim).unwrap_or(&[])
     }
 
     /// Returns the elements as bytes, in memory order, row-major.
@@ -239,7 +239,7 @@ impl<'a> List<'a> {
         if k < self.len {
             return Ok(self.first + k); // no overflow: both numbers are below 2^32
         }
-        Err(Error::bad_argument(format!("there is no member {k}; the list has {} members", self.len)))
+        Err(Error::bad_argument(format!("there is no member {k}; the list has {} members, numbered from 0", self.len)))
     }
 }
 

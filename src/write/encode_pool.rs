@@ -5,7 +5,7 @@
 //! threads, the chunks of a column are divided into runs, and one thread encodes each run in order.
 //! Every run after the first starts with the choice with which the first run ended, so these runs
 //! do not wait for each other. The choice is compared with alternatives once per run, and again if
-//! the stored size per byte changes noticeably.
+//! the ratio of stored to decoded size changes noticeably.
 //!
 //! Only the chunks and the commits determine where runs end. So neither the number of threads nor
 //! the size of batches changes the bytes of a file.

@@ -1,7 +1,8 @@
 //! The options of a writer, and the file id that is derived from them.
 //!
-//! The same options and data give the same bytes. So a file's id is not random: it is a hash of the
-//! schema, of the options that change bytes, and of a description of the data's origin.
+//! Files written with the same options and data are identical, byte for byte. So a file's id is not
+//! random: it is a hash of the schema, of the options that change bytes, and of a description of
+//! the data's origin.
 //!
 //! A column can have its own profile. Sizes that are not set come from the profile.
 
@@ -15,7 +16,8 @@ use crate::{Error, Result, limits};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-/// The options of a [`Writer`](crate::Writer). The same options and data give the same bytes.
+/// The options of a [`Writer`](crate::Writer). Files written with the same options and data are
+/// identical, byte for byte.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterOptions {
@@ -105,13 +107,15 @@ impl WriterOptions {
         self.column_profiles.keys().try_for_each(|name| schema.find_column(name).map(|_| ()))
     }
 
-    /// Sets the maximum decoded size of a chunk in bytes: 1 to 33,554,432 (32 MiB). The default is
-    /// 64 KiB. With [`Profile::Small`], it is 512 KiB, or 256 KiB for columns of text and bytes.
-    /// With [`Profile::Balanced`] and no blocks, it is 32 KiB for a text column that has a
-    /// dictionary.
+    /// Sets the maximum decoded size of a chunk in bytes: 1 to 33,554,432 (32 MiB). The default
+    /// depends on the profile: with [`Profile::Small`] it is 512 KiB, or 256 KiB for columns of
+    /// text and bytes; with all other profiles it is 64 KiB. There is one exception: with
+    /// [`Profile::Balanced`] and [`block_bytes(None)`](Self::block_bytes), the default for a column
+    /// of text or bytes becomes 32 KiB once the column has a Zstandard dictionary.
     ///
-    /// The size does not include the validity. A sample that is larger gets a chunk of its own.
-    /// Without blocks, the first read of a random sample costs about as much as reading one chunk.
+    /// The size does not include the validity. A sample that is larger than this gets a chunk of
+    /// its own. If a chunk is not divided into blocks, the first read of a random sample costs
+    /// about as much as reading the whole chunk.
     pub fn chunk_bytes(mut self, bytes: usize) -> Self {
         self.chunk_bytes = Some(bytes);
         self
@@ -124,9 +128,9 @@ impl WriterOptions {
     ///
     /// The first read of a random sample costs about as much as reading one block and the block
     /// index. With smaller blocks, such a read costs less, but the file is larger. A sample of up
-    /// to four times the block size is not divided. A block has at most 65,535 elements. This also
-    /// holds with `None` for parts that are coded in tiers or bins, so a large part still has
-    /// several blocks.
+    /// to four times the block size is not divided. A block has at most 65,535 elements. Encodings
+    /// with tiers or bins always write blocks, so even with `None` they divide a part that has more
+    /// elements than that.
     pub fn block_bytes(mut self, bytes: impl Into<Option<usize>>) -> Self {
         self.block_bytes = BlockSize::Set(bytes.into());
         self
@@ -249,7 +253,8 @@ impl WriterOptions {
         let BlockSize::Set(Some(bytes)) = self.block_bytes else { return Ok(()) };
         if !BLOCK_BYTES.contains(&bytes) {
             let (min, max) = (BLOCK_BYTES.start(), BLOCK_BYTES.end());
-            let message = format!("block size {bytes} is out of range; use {min} to {max} bytes, or none for no limit");
+            let message =
+                format!("block size {bytes} is out of range; use {min} to {max} bytes, or none for no blocks");
             return Err(Error::bad_argument(message));
         }
         if self.profile.block_bytes().is_none() {

@@ -291,7 +291,8 @@ impl PendingColumn {
         cut.extend(training.take().into_iter().map(|chunk| ReadyChunk { chunk, end_sample, table: table.take() }));
     }
 
-    /// Returns all remaining chunks. If the column is collecting training texts, it starts over.
+    /// Returns all remaining chunks. If the column is collecting training texts, the collection
+    /// starts over.
     pub(super) fn cut_rest(&mut self) -> Vec<RawChunk> {
         let mut rest = self.training_texts.as_mut().map(TrainingTexts::take).unwrap_or_default();
         rest.extend(self.cut());

@@ -75,7 +75,8 @@ impl<K: Sink> RegionWriter<K> {
             let accepted = match self.sink.write(bytes) {
                 Ok(0) => return Err(self.failed("writing", std::io::ErrorKind::WriteZero.into())),
                 Ok(accepted) if accepted > bytes.len() => {
-                    return Err(self.failed("writing", std::io::Error::other("the sink accepted too many bytes")));
+                    let message = "the sink reports more bytes written than it was given; its `write` is faulty";
+                    return Err(self.failed("writing", std::io::Error::other(message)));
                 }
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,

@@ -17,7 +17,7 @@ use crate::{Error, Result, limits};
 pub(super) fn single_sample<'a>(
     column: &ColumnSchema,
     value: &'a Value<'a>,
-    extents: &'a mut [u32; limits::RANK],
+    extents: &'a mut [u32; limits::DIMENSIONS],
     zeros: &'a [u8],
 ) -> Result<ColumnBatch<'a>> {
     const NULL: &[u8] = &[0];
@@ -44,7 +44,7 @@ pub(super) fn single_sample<'a>(
 pub(super) fn infer_extents<'a>(
     column: &ColumnSchema,
     bytes: usize,
-    out: &'a mut [u32; limits::RANK],
+    out: &'a mut [u32; limits::DIMENSIONS],
 ) -> Result<&'a [u32]> {
     match column.shape.varying_count() {
         0 => Ok(&[]),
@@ -133,7 +133,7 @@ impl NestedSample {
             return Err(Error::wrong_type(format!("the sample mixes items of types {dtype} and {}", item.dtype)));
         }
         check_type(column, dtype)?;
-        let mut inferred = [0; limits::RANK];
+        let mut inferred = [0; limits::DIMENSIONS];
         let extents = match item.extents {
             Some(extents) => extents,
             None => infer_extents(column, item.bytes.len(), &mut inferred)?,

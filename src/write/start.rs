@@ -4,11 +4,10 @@
 //! The next footer repeats facts of the last one, so these facts are checked before an append.
 //! Otherwise, the append would copy false facts and give them a new, valid checksum.
 //!
-//! An append truncates the bytes after the last commit, so it first checks that nothing is lost
-//! with them. Usually, a killed writer
-//! left them. But they can also be a whole commit whose trailer or footer is damaged. If they
-//! contain an intact region, the two cases cannot be distinguished, and the append fails unless the
-//! caller has agreed to discard the bytes.
+//! An append removes the bytes after the last commit, so it first checks that nothing is lost with
+//! them. Usually, a killed writer left them. But they can also be a whole commit whose trailer or
+//! footer is damaged. If they contain an intact region, the two cases cannot be distinguished, and
+//! the append fails unless the caller has agreed to discard the bytes.
 
 use super::options::WriterOptions;
 use super::region_writer::RegionWriter;

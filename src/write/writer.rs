@@ -302,7 +302,7 @@ impl<K: Sink> Writer<K> {
         if sample.is_empty() {
             return Err(Error::bad_argument("the schema has no columns, so no sample can be pushed"));
         }
-        let mut extents = vec![[0; limits::RANK]; sample.len()];
+        let mut extents = vec![[0; limits::DIMENSIONS]; sample.len()];
         let zeros = self.zeros_for_nulls(sample);
         let nested = self.nested_samples(sample)?;
         let mut batches = Vec::with_capacity(sample.len());
@@ -383,7 +383,7 @@ impl<K: Sink> Writer<K> {
     fn check_usable(&self) -> Result<()> {
         if self.failed {
             return Err(Error::bad_argument(
-                "the writer is unusable after an earlier error; the file ends with its last commit",
+                "the writer is unusable after an earlier error (the file ends with its last commit); use a new writer",
             ));
         }
         Ok(())

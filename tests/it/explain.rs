@@ -26,7 +26,7 @@ fn kind_of(reason: &str) -> &str {
         "can express the values",
         "the smallest encoding",
         "saves 5 %",
-        "would have to save",
+        "would have to be",
         "estimate from a sample",
         "blocks would take over 5 %",
     ];
@@ -128,7 +128,7 @@ fn any_pattern_in_any_profile_is_explained() {
         "blocks would take over 5 %",
     ];
     if cfg!(feature = "zstd") {
-        expected.push("would have to save");
+        expected.push("would have to be");
     }
     assert_eq!(reasons, expected.iter().map(ToString::to_string).collect());
     let mut expected = vec!["raw", "constant", "exponent-tiers", "residual-tiers"];

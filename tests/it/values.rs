@@ -163,7 +163,7 @@ fn offsets_of_lists_begin_at_0_and_span_what_a_list_may_have() {
         (vec![5_u64, 7], "offsets of lists start at 5, not at 0"),
         (vec![0, 2, 1], "offsets of lists descend from 2 to 1"),
         (vec![0, 1 << 33], "list 0 of a level of the batch has 8589934592 members"),
-        (vec![], "the lists of a level have 0 members; 2 were pushed"),
+        (vec![], "the lists of a level have 0 members in total, but 2 were pushed"),
     ] {
         let levels = [ListBatch::from_offsets(&offsets)];
         let error = writer(column()).push_batch(&[items.in_lists(&levels)]).unwrap_err();

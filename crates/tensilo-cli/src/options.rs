@@ -44,8 +44,9 @@ pub(crate) struct EncodingArgs {
     /// a memory or processor fault can corrupt the file unnoticed
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// The number of encoding threads; the same number of additional threads reads Parquet. The
-    /// output does not depend on this number [default: the number of cores]
+    /// The number of threads that encode. If it is above 1, Parquet inputs are read by additional
+    /// threads: at most this number, and at most 8. The output does not depend on the number
+    /// [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 }
@@ -216,7 +217,7 @@ pub(crate) fn block_bytes(text: &str) -> Result<BlockBytes, String> {
     }
     let bytes = bytes_in(text, 1 << 10..=512 << 10)?;
     let bytes =
-        bytes.ok_or_else(|| "expected 1KiB to 512KiB, or \"none\" for blocks as long as possible".to_owned())?;
+        bytes.ok_or_else(|| "expected 1KiB to 512KiB, or \"none\" for the longest possible blocks".to_owned())?;
     Ok(BlockBytes(Some(bytes)))
 }
 

@@ -95,7 +95,10 @@ impl Destination {
     /// Resolves the same path with another extension, for the second file of an output.
     pub(crate) fn beside(&self, extension: &str, inputs: Inputs<'_>) -> Outcome<Self> {
         if !matches!(self.target, Target::File | Target::Object(_)) {
-            let message = format!("{}: two files are written, so the output cannot be a stream", shown(&self.name));
+            let message = format!(
+                "{}: two files are written, so the output cannot be a stream; write to a file",
+                shown(&self.name)
+            );
             return Err(Failure::Usage(message));
         }
         Self::new(&self.name.with_extension(extension), self.force, self.data, inputs)

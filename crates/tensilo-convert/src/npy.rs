@@ -136,7 +136,7 @@ impl Entry {
         }
         let is_deflated = match entry.compression() {
             CompressionMethod::Stored if entry.compressed_size() != entry.size() => {
-                return refused("is not compressed, but has two different sizes");
+                return refused("is not compressed, but its stored size differs from its uncompressed size");
             }
             CompressionMethod::Stored => false,
             CompressionMethod::Deflated => true,
@@ -232,7 +232,7 @@ impl NpyHeader {
             )
         };
         let header = Self::of(&text.ok_or_else(malformed)?).ok_or_else(malformed)?;
-        Ok(Self { byte_count: 8 + size_bytes + size, ..header? }) // little more than 1 MiB
+        Ok(Self { byte_count: 8 + size_bytes + size, ..header? }) // no overflow: about 1 MiB at most
     }
 
     /// Parses the text of a header. Returns `None` if it is malformed.

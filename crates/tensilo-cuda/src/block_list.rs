@@ -165,7 +165,7 @@ impl ReadMemory for Heap {
 /// and zeros up to the first block.
 const HEADER_BYTES: usize = ALIGNMENT;
 
-/// The offsets of the records of a list in its memory.
+/// The offsets of the records of a list, the blocks and the copies, in its memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RecordLayout {
     pub blocks: usize,
@@ -708,8 +708,8 @@ impl BlockList {
 /// The number of bytes that a warp needs to decode the longest possible block.
 const MAX_STAGE_BYTES: u32 = 8 * 65_536 + 8 * 2_048;
 
-/// Returns the number of bytes that a warp needs to decode a block: its elements, and two sets of
-/// marks. Must match `kernels/decode.h`.
+/// Returns the number of bytes that a warp needs to decode a block: its elements, and two bitmaps
+/// with a bit for each element. Must match `kernels/decode.h`.
 fn stage_bytes(elements: usize, element_bytes: usize) -> usize {
     (elements * element_bytes).next_multiple_of(ALIGNMENT) + 8 * elements.div_ceil(32)
 }

@@ -13,7 +13,7 @@ static int failed(tensilo_error **error) {
 
 static void print_column(const tensilo_column_info *column) {
   printf("%s: %s [", column->name, column->type_name);
-  for (uint32_t i = 0; i < column->rank; i++) {
+  for (uint32_t i = 0; i < column->ndim; i++) {
     printf("%s", i ? "," : "");
     if (column->extents[i] < 0) {
       printf("*");

@@ -227,7 +227,7 @@ typedef struct tensilo_samples {
   // The number of dimensions, if all values form one tensor whose first dimension is the
   // samples. 0 if the values do not form one tensor, because samples have different shapes and
   // are not padded.
-  size_t tensor_rank;
+  size_t tensor_ndim;
   // The extents of this tensor. NULL if the values do not form one tensor.
   const uint64_t *tensor_extents;
 } tensilo_samples;
@@ -319,10 +319,10 @@ typedef struct tensilo_sample {
   const uint8_t *values;
   // The size of all elements in bytes.
   size_t value_bytes;
-  // The `rank` extents of this sample, outermost first.
+  // The `ndim` extents of this sample, outermost first.
   const uint32_t *extents;
   // The number of dimensions.
-  size_t rank;
+  size_t ndim;
   // Whether the sample is null. If the shape is fixed, a null has zeros as values. Otherwise, it
   // has no values.
   bool is_null;
@@ -393,8 +393,8 @@ typedef struct tensilo_padding {
 } tensilo_padding;
 
 // Functions that allocate memory for the values of batches, such as pinned memory that a device
-// copies from. Threads of the loader call them for each column of each batch; they must not
-// throw exceptions.
+// copies from. Threads of the loader call them for each column of each batch. The functions must
+// not throw exceptions.
 typedef struct tensilo_allocator {
   // `sizeof(tensilo_allocator)`, set by the caller.
   size_t struct_size;
@@ -525,8 +525,8 @@ typedef struct tensilo_column_info {
   // The type of the elements.
   tensilo_dtype dtype;
   // The number of dimensions of an item: 0 for a number, 1 for text and bytes.
-  uint32_t rank;
-  // The `rank` extents of an item, outermost first. A varying extent is -1.
+  uint32_t ndim;
+  // The `ndim` extents of an item, outermost first. A varying extent is -1.
   const int64_t *extents;
   // The number of varying extents; 0 for a fixed shape.
   uint32_t varying_count;
@@ -567,7 +567,7 @@ typedef struct tensilo_verify_options {
   uint32_t thread_count;
   // If not NULL, this function is called from time to time with the number of checked bytes and
   // the length of the file. If it returns anything but 0, the work ends with the status
-  // `TENSILO_CANCELLED`. It runs on the calling thread; no exception may leave it.
+  // `TENSILO_ERROR_CANCELLED`. It runs on the calling thread; no exception may leave it.
   int32_t (*progress)(void *user,
                       uint64_t checked_bytes,
                       uint64_t file_bytes);
@@ -610,9 +610,10 @@ typedef struct tensilo_finding {
   const char *region;
   // The column of the region.
   const char *column;
-  // The first sample that is lost or in doubt, if `has_samples` is true.
+  // The first affected sample, if `has_samples` is true: a lost sample, or, for a damaged index
+  // page, a sample that is found through this page.
   uint64_t samples_start;
-  // One more than the last sample that is lost or in doubt.
+  // One more than the last affected sample.
   uint64_t samples_end;
   // The error, which names the broken rule of the specification.
   const struct tensilo_error *error;
@@ -626,52 +627,53 @@ typedef struct tensilo_finding {
 #define TENSILO_OK 0
 
 // The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
-#define TENSILO_CORRUPT 1
+#define TENSILO_ERROR_CORRUPT 1
 
 // The file uses a feature that this release does not support. Use a newer release.
-#define TENSILO_TOO_NEW 2
+#define TENSILO_ERROR_TOO_NEW 2
 
 // The file or the call needs a cargo feature that this build of the library lacks.
-#define TENSILO_NOT_BUILT 3
+#define TENSILO_ERROR_NOT_BUILT 3
 
 // The call would exceed a limit of the format, a limit that the caller set, or the memory of this
 // machine.
-#define TENSILO_OVER_LIMIT 4
+#define TENSILO_ERROR_OVER_LIMIT 4
 
 // An argument is not valid, for example a sample that is out of range, a wrong length, or NULL.
-#define TENSILO_BAD_ARGUMENT 5
+#define TENSILO_ERROR_BAD_ARGUMENT 5
 
 // An input has values that cannot be converted.
-#define TENSILO_BAD_INPUT 6
+#define TENSILO_ERROR_BAD_INPUT 6
 
 // A callback cancelled the work.
-#define TENSILO_CANCELLED 7
+#define TENSILO_ERROR_CANCELLED 7
 
 // A bug in tensilo, or a fault of the processor or memory of this machine. Please report this.
-#define TENSILO_INTERNAL 8
+#define TENSILO_ERROR_INTERNAL 8
 
 // The operating system reported an error; see `os_code` in `tensilo_error_info`.
-#define TENSILO_IO 9
+#define TENSILO_ERROR_IO 9
 
 // The state of a loader is damaged, or belongs to a job that this loader cannot continue.
-#define TENSILO_BAD_STATE 10
+#define TENSILO_ERROR_BAD_STATE 10
 
 // Another writer published the same version of the dataset first.
-#define TENSILO_CONFLICT 11
+#define TENSILO_ERROR_CONFLICT 11
 
 // The file was written before edition 1 of the format. Convert its source again.
-#define TENSILO_TOO_OLD 12
+#define TENSILO_ERROR_TOO_OLD 12
 
 // The file or the batch has no column of this name.
-#define TENSILO_UNKNOWN_COLUMN 13
+#define TENSILO_ERROR_UNKNOWN_COLUMN 13
 
 // The caller passed or requested values of a type that differs from the type of the column.
-#define TENSILO_WRONG_TYPE 14
+#define TENSILO_ERROR_WRONG_TYPE 14
 
 // Another writer holds the lock of the file. Try again when it is done.
-#define TENSILO_BUSY 15
+#define TENSILO_ERROR_BUSY 15
 
-// Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
+// Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records, or, when a loader
+// resumes, as recorded in the state.
 #define TENSILO_ORDER_DEFAULT 0
 
 // Runs of consecutive samples are shuffled first, then the samples within each window of runs. So
@@ -734,82 +736,82 @@ typedef struct tensilo_finding {
 #define TENSILO_VERIFY_NEVER 2
 
 // bfloat16, the upper half of a `float`: 1 sign bit, 8 exponent bits and 7 mantissa bits.
-#define TENSILO_BF16 1
+#define TENSILO_DTYPE_BF16 1
 
 // IEEE 754 binary16.
-#define TENSILO_F16 2
+#define TENSILO_DTYPE_F16 2
 
 // `float`.
-#define TENSILO_F32 3
+#define TENSILO_DTYPE_F32 3
 
 // `double`.
-#define TENSILO_F64 4
+#define TENSILO_DTYPE_F64 4
 
 // `int8_t`.
-#define TENSILO_I8 5
+#define TENSILO_DTYPE_I8 5
 
 // `int16_t`.
-#define TENSILO_I16 6
+#define TENSILO_DTYPE_I16 6
 
 // `int32_t`.
-#define TENSILO_I32 7
+#define TENSILO_DTYPE_I32 7
 
 // `int64_t`.
-#define TENSILO_I64 8
+#define TENSILO_DTYPE_I64 8
 
 // `uint8_t`.
-#define TENSILO_U8 9
+#define TENSILO_DTYPE_U8 9
 
 // `uint16_t`.
-#define TENSILO_U16 10
+#define TENSILO_DTYPE_U16 10
 
 // `uint32_t`.
-#define TENSILO_U32 11
+#define TENSILO_DTYPE_U32 11
 
 // `uint64_t`.
-#define TENSILO_U64 12
+#define TENSILO_DTYPE_U64 12
 
 // One byte, 0 or 1.
-#define TENSILO_BOOL 13
+#define TENSILO_DTYPE_BOOL 13
 
 // A byte string for each item.
-#define TENSILO_BYTES 14
+#define TENSILO_DTYPE_BYTES 14
 
 // UTF-8 text for each item, without a NUL at the end.
-#define TENSILO_UTF8 15
+#define TENSILO_DTYPE_UTF8 15
 
 // An 8-bit float: 4 exponent and 3 mantissa bits, no infinities.
-#define TENSILO_F8_E4M3FN 16
+#define TENSILO_DTYPE_F8_E4M3FN 16
 
 // An 8-bit float: 4 exponent and 3 mantissa bits, one NaN, no infinities, no -0.
-#define TENSILO_F8_E4M3FNUZ 17
+#define TENSILO_DTYPE_F8_E4M3FNUZ 17
 
 // An 8-bit float: 5 exponent and 2 mantissa bits.
-#define TENSILO_F8_E5M2 18
+#define TENSILO_DTYPE_F8_E5M2 18
 
 // An 8-bit float: 5 exponent and 2 mantissa bits, one NaN, no infinities, no -0.
-#define TENSILO_F8_E5M2FNUZ 19
+#define TENSILO_DTYPE_F8_E5M2FNUZ 19
 
 // An 8-bit scale: a power of two, or NaN.
-#define TENSILO_F8_E8M0FNU 20
+#define TENSILO_DTYPE_F8_E8M0FNU 20
 
 // A 6-bit float in a byte: 2 exponent and 3 mantissa bits.
-#define TENSILO_F6_E2M3 21
+#define TENSILO_DTYPE_F6_E2M3 21
 
 // A 6-bit float in a byte: 3 exponent and 2 mantissa bits.
-#define TENSILO_F6_E3M2 22
+#define TENSILO_DTYPE_F6_E3M2 22
 
 // A 4-bit float in a byte: 2 exponent bits and 1 mantissa bit.
-#define TENSILO_F4_E2M1 23
+#define TENSILO_DTYPE_F4_E2M1 23
 
 // A 4-bit signed integer in a byte. The upper bits of the byte are zero: -1 is 0x0F.
-#define TENSILO_I4 24
+#define TENSILO_DTYPE_I4 24
 
 // A 4-bit unsigned integer in a byte.
-#define TENSILO_U4 25
+#define TENSILO_DTYPE_U4 25
 
 // Two `float` values: the real and the imaginary part.
-#define TENSILO_COMPLEX64 26
+#define TENSILO_DTYPE_COMPLEX64 26
 
 // Bytes are wrong or missing.
 #define TENSILO_FINDING_DAMAGED 0
@@ -1082,8 +1084,8 @@ tensilo_status tensilo_loader_begin(const struct tensilo_loader *loader,
 // saved the state may have had a different batch size and number of ranks. Close the iterator with
 // `tensilo_batches_close`.
 //
-// Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to a different dataset, or if
-// the options of the loader set a different order, seed or `last_batch`.
+// Fails with `TENSILO_ERROR_BAD_STATE` if the state is damaged or belongs to a different dataset,
+// or if the options of the loader set a different order, seed or `last_batch`.
 tensilo_status tensilo_loader_resume(const struct tensilo_loader *loader,
                                      const uint8_t *state,
                                      size_t state_bytes,

@@ -3,7 +3,7 @@
 //! The structs follow Arrow's specification, and the header declares them as Arrow does. The C
 //! functions check their arguments and then call the module `export`. With the feature `arrow`,
 //! this module creates arrays that share the values of a buffer or a batch and keep their owner
-//! alive. Without the feature, every export fails with `TENSILO_NOT_BUILT`.
+//! alive. Without the feature, every export fails with `TENSILO_ERROR_NOT_BUILT`.
 
 use crate::batch::tensilo_batch;
 use crate::boundary::call::{call, check_slot, shared, texts};

@@ -26,7 +26,7 @@ pub struct tensilo_cursor {
     cursor: Cursor,
     schema: Arc<ColumnSchema>,
     /// The extents of the last sample read.
-    extents: [u32; limits::RANK],
+    extents: [u32; limits::DIMENSIONS],
     /// The indices of a range. The memory is reused.
     indices: Vec<u64>,
 }
@@ -41,10 +41,10 @@ pub struct tensilo_sample {
     pub values: *const u8,
     /// The size of all elements in bytes.
     pub value_bytes: usize,
-    /// The `rank` extents of this sample, outermost first.
+    /// The `ndim` extents of this sample, outermost first.
     pub extents: *const u32,
     /// The number of dimensions.
-    pub rank: usize,
+    pub ndim: usize,
     /// Whether the sample is null. If the shape is fixed, a null has zeros as values. Otherwise, it
     /// has no values.
     pub is_null: bool,
@@ -67,7 +67,7 @@ impl tensilo_cursor {
         let count = usize::try_from(end.saturating_sub(start)).ok();
         let count = count.filter(|count| count.checked_mul(sample_bytes) == Some(out_bytes)).ok_or_else(|| {
             let message =
-                format!("samples {start}..{end} take {sample_bytes} bytes each, but out_bytes is {out_bytes}");
+                format!("out_bytes is {out_bytes}, but samples {start}..{end} need exactly {sample_bytes} bytes each");
             tensilo_error::bad_argument(message)
         })?;
         self.indices.clear();
@@ -103,7 +103,7 @@ pub unsafe extern "C" fn tensilo_cursor_open(
             let slot = HandleSlot::new(cursor, "cursor")?;
             let column = shared(reader, "reader")?.reader().column(text(column, "column")?)?;
             let (cursor, schema) = (column.cursor(), Arc::new(column.schema().clone()));
-            slot.fill(tensilo_cursor { cursor, schema, extents: [0; limits::RANK], indices: Vec::new() });
+            slot.fill(tensilo_cursor { cursor, schema, extents: [0; limits::DIMENSIONS], indices: Vec::new() });
             Ok(())
         })
     }
@@ -144,7 +144,7 @@ pub unsafe extern "C" fn tensilo_cursor_read(
                 values: read.bytes().as_ptr(),
                 value_bytes: read.bytes().len(),
                 extents: extents.as_ptr(),
-                rank: shape.len(),
+                ndim: shape.len(),
                 is_null: read.is_null(),
             };
             fill(sample, found, "sample")

@@ -14,8 +14,8 @@ use std::slice;
 use tensilo_data::{BatchAllocator, BatchMemory, DataError};
 
 /// Functions that allocate memory for the values of batches, such as pinned memory that a device
-/// copies from. Threads of the loader call them for each column of each batch; they must not
-/// throw exceptions.
+/// copies from. Threads of the loader call them for each column of each batch. The functions must
+/// not throw exceptions.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct tensilo_allocator {

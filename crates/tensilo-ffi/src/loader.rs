@@ -24,7 +24,8 @@ use tensilo_data::{
 /// How samples are shuffled.
 pub type tensilo_order = u32;
 
-/// Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records.
+/// Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records, or, when a loader
+/// resumes, as recorded in the state.
 pub const TENSILO_ORDER_DEFAULT: tensilo_order = 0;
 /// Runs of consecutive samples are shuffled first, then the samples within each window of runs. So
 /// files are read in long ranges.
@@ -308,8 +309,8 @@ pub unsafe extern "C" fn tensilo_loader_begin(
 /// saved the state may have had a different batch size and number of ranks. Close the iterator with
 /// `tensilo_batches_close`.
 ///
-/// Fails with `TENSILO_BAD_STATE` if the state is damaged or belongs to a different dataset, or if
-/// the options of the loader set a different order, seed or `last_batch`.
+/// Fails with `TENSILO_ERROR_BAD_STATE` if the state is damaged or belongs to a different dataset,
+/// or if the options of the loader set a different order, seed or `last_batch`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn tensilo_loader_resume(
     loader: *const tensilo_loader,

@@ -53,7 +53,7 @@ pub struct tensilo_samples {
     /// The number of dimensions, if all values form one tensor whose first dimension is the
     /// samples. 0 if the values do not form one tensor, because samples have different shapes and
     /// are not padded.
-    pub tensor_rank: usize,
+    pub tensor_ndim: usize,
     /// The extents of this tensor. NULL if the values do not form one tensor.
     pub tensor_extents: *const u64,
 }
@@ -120,7 +120,7 @@ impl SampleSlices<'_> {
             varying_extent_count: self.varying_extents.len(),
             validity: self.validity.map_or(ptr::null(), pointer),
             null_count: self.null_count,
-            tensor_rank: self.tensor.map_or(0, <[u64]>::len),
+            tensor_ndim: self.tensor.map_or(0, <[u64]>::len),
             tensor_extents: self.tensor.map_or(ptr::null(), pointer),
         };
         // SAFETY: the caller's promise.

@@ -15,57 +15,57 @@ use tensilo::{ColumnSchema, DType, Extent, Metadata, Schema};
 pub type tensilo_dtype = u32;
 
 /// bfloat16, the upper half of a `float`: 1 sign bit, 8 exponent bits and 7 mantissa bits.
-pub const TENSILO_BF16: tensilo_dtype = 1;
+pub const TENSILO_DTYPE_BF16: tensilo_dtype = 1;
 /// IEEE 754 binary16.
-pub const TENSILO_F16: tensilo_dtype = 2;
+pub const TENSILO_DTYPE_F16: tensilo_dtype = 2;
 /// `float`.
-pub const TENSILO_F32: tensilo_dtype = 3;
+pub const TENSILO_DTYPE_F32: tensilo_dtype = 3;
 /// `double`.
-pub const TENSILO_F64: tensilo_dtype = 4;
+pub const TENSILO_DTYPE_F64: tensilo_dtype = 4;
 /// `int8_t`.
-pub const TENSILO_I8: tensilo_dtype = 5;
+pub const TENSILO_DTYPE_I8: tensilo_dtype = 5;
 /// `int16_t`.
-pub const TENSILO_I16: tensilo_dtype = 6;
+pub const TENSILO_DTYPE_I16: tensilo_dtype = 6;
 /// `int32_t`.
-pub const TENSILO_I32: tensilo_dtype = 7;
+pub const TENSILO_DTYPE_I32: tensilo_dtype = 7;
 /// `int64_t`.
-pub const TENSILO_I64: tensilo_dtype = 8;
+pub const TENSILO_DTYPE_I64: tensilo_dtype = 8;
 /// `uint8_t`.
-pub const TENSILO_U8: tensilo_dtype = 9;
+pub const TENSILO_DTYPE_U8: tensilo_dtype = 9;
 /// `uint16_t`.
-pub const TENSILO_U16: tensilo_dtype = 10;
+pub const TENSILO_DTYPE_U16: tensilo_dtype = 10;
 /// `uint32_t`.
-pub const TENSILO_U32: tensilo_dtype = 11;
+pub const TENSILO_DTYPE_U32: tensilo_dtype = 11;
 /// `uint64_t`.
-pub const TENSILO_U64: tensilo_dtype = 12;
+pub const TENSILO_DTYPE_U64: tensilo_dtype = 12;
 /// One byte, 0 or 1.
-pub const TENSILO_BOOL: tensilo_dtype = 13;
+pub const TENSILO_DTYPE_BOOL: tensilo_dtype = 13;
 /// A byte string for each item.
-pub const TENSILO_BYTES: tensilo_dtype = 14;
+pub const TENSILO_DTYPE_BYTES: tensilo_dtype = 14;
 /// UTF-8 text for each item, without a NUL at the end.
-pub const TENSILO_UTF8: tensilo_dtype = 15;
+pub const TENSILO_DTYPE_UTF8: tensilo_dtype = 15;
 /// An 8-bit float: 4 exponent and 3 mantissa bits, no infinities.
-pub const TENSILO_F8_E4M3FN: tensilo_dtype = 16;
+pub const TENSILO_DTYPE_F8_E4M3FN: tensilo_dtype = 16;
 /// An 8-bit float: 4 exponent and 3 mantissa bits, one NaN, no infinities, no -0.
-pub const TENSILO_F8_E4M3FNUZ: tensilo_dtype = 17;
+pub const TENSILO_DTYPE_F8_E4M3FNUZ: tensilo_dtype = 17;
 /// An 8-bit float: 5 exponent and 2 mantissa bits.
-pub const TENSILO_F8_E5M2: tensilo_dtype = 18;
+pub const TENSILO_DTYPE_F8_E5M2: tensilo_dtype = 18;
 /// An 8-bit float: 5 exponent and 2 mantissa bits, one NaN, no infinities, no -0.
-pub const TENSILO_F8_E5M2FNUZ: tensilo_dtype = 19;
+pub const TENSILO_DTYPE_F8_E5M2FNUZ: tensilo_dtype = 19;
 /// An 8-bit scale: a power of two, or NaN.
-pub const TENSILO_F8_E8M0FNU: tensilo_dtype = 20;
+pub const TENSILO_DTYPE_F8_E8M0FNU: tensilo_dtype = 20;
 /// A 6-bit float in a byte: 2 exponent and 3 mantissa bits.
-pub const TENSILO_F6_E2M3: tensilo_dtype = 21;
+pub const TENSILO_DTYPE_F6_E2M3: tensilo_dtype = 21;
 /// A 6-bit float in a byte: 3 exponent and 2 mantissa bits.
-pub const TENSILO_F6_E3M2: tensilo_dtype = 22;
+pub const TENSILO_DTYPE_F6_E3M2: tensilo_dtype = 22;
 /// A 4-bit float in a byte: 2 exponent bits and 1 mantissa bit.
-pub const TENSILO_F4_E2M1: tensilo_dtype = 23;
+pub const TENSILO_DTYPE_F4_E2M1: tensilo_dtype = 23;
 /// A 4-bit signed integer in a byte. The upper bits of the byte are zero: -1 is 0x0F.
-pub const TENSILO_I4: tensilo_dtype = 24;
+pub const TENSILO_DTYPE_I4: tensilo_dtype = 24;
 /// A 4-bit unsigned integer in a byte.
-pub const TENSILO_U4: tensilo_dtype = 25;
+pub const TENSILO_DTYPE_U4: tensilo_dtype = 25;
 /// Two `float` values: the real and the imaginary part.
-pub const TENSILO_COMPLEX64: tensilo_dtype = 26;
+pub const TENSILO_DTYPE_COMPLEX64: tensilo_dtype = 26;
 
 /// Returns the number of a type; 0 for a type newer than this crate.
 pub(crate) fn dtype_number(dtype: DType) -> tensilo_dtype {
@@ -150,8 +150,8 @@ pub struct tensilo_column_info {
     /// The type of the elements.
     pub dtype: tensilo_dtype,
     /// The number of dimensions of an item: 0 for a number, 1 for text and bytes.
-    pub rank: u32,
-    /// The `rank` extents of an item, outermost first. A varying extent is -1.
+    pub ndim: u32,
+    /// The `ndim` extents of an item, outermost first. A varying extent is -1.
     pub extents: *const i64,
     /// The number of varying extents; 0 for a fixed shape.
     pub varying_count: u32,
@@ -241,7 +241,7 @@ impl tensilo_schema {
             name: named.name.pointer(),
             type_name: named.type_name.pointer(),
             dtype: dtype_number(column.dtype),
-            rank: count(column.shape.rank()),
+            ndim: count(column.shape.ndim()),
             extents: named.extents.as_ptr(),
             varying_count: count(column.shape.varying_count()),
             level_count: count(column.levels.len()),

@@ -46,7 +46,7 @@ pub struct tensilo_verify_options {
     pub thread_count: u32,
     /// If not NULL, this function is called from time to time with the number of checked bytes and
     /// the length of the file. If it returns anything but 0, the work ends with the status
-    /// `TENSILO_CANCELLED`. It runs on the calling thread; no exception may leave it.
+    /// `TENSILO_ERROR_CANCELLED`. It runs on the calling thread; no exception may leave it.
     pub progress: Option<unsafe extern "C" fn(user: *mut c_void, checked_bytes: u64, file_bytes: u64) -> i32>,
     /// The first argument of `progress`.
     pub user: *mut c_void,
@@ -107,9 +107,10 @@ pub struct tensilo_finding {
     pub region: *const c_char,
     /// The column of the region.
     pub column: *const c_char,
-    /// The first sample that is lost or in doubt, if `has_samples` is true.
+    /// The first affected sample, if `has_samples` is true: a lost sample, or, for a damaged index
+    /// page, a sample that is found through this page.
     pub samples_start: u64,
-    /// One more than the last sample that is lost or in doubt.
+    /// One more than the last affected sample.
     pub samples_end: u64,
     /// The error, which names the broken rule of the specification.
     pub error: *const tensilo_error,

@@ -2,8 +2,8 @@
 //!
 //! An address is checked when it is parsed, so every [`Address`] can be used in a request. This
 //! matters because the client library panics on some bucket names, and its paths cannot have empty
-//! components. Arguments that take a path also accept an address, because no file path begins with
-//! one of the schemes.
+//! components. Wherever a path is expected, an address can be passed instead: no file path begins
+//! with one of the schemes, so the two cannot be confused.
 
 use crate::error::{ObjectError, Result};
 use object_store::path::Path;

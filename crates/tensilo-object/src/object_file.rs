@@ -11,8 +11,9 @@
 //!   It copies the cached segments, requests the missing segments (coalesced), and then waits for
 //!   the segments in flight. Small reads fetch aligned lines, which stay in memory, because the
 //!   next small read is usually close by.
-//! * *Prefetch* claims ranges in the range cache and returns at once; reads then find them in
-//!   flight or cached. Sequential reads are detected, and the bytes after them are prefetched.
+//! * *Prefetch* claims ranges in the range cache, so that no other thread requests them, and
+//!   returns at once; reads then find them in flight or cached. Sequential reads are detected, and
+//!   the bytes after them are prefetched.
 //!
 //! A prefetch that fails is not an error: its claim ends, and the read that needs the bytes
 //! requests them again and gets the error. A claim always ends, whatever happens to its request, so
@@ -59,7 +60,7 @@ struct ObjectFileInner {
     storage: ObjectStorage,
     key: Path,
     pinned: ObjectVersion,
-    /// The number of the object in the range cache.
+    /// Identifies the object, and this version of it, in the range cache.
     id: u64,
     /// The entries of the object in the disk cache, if there is one.
     cached: Option<CachedObject>,
@@ -208,7 +209,7 @@ impl ObjectFileInner {
             starts.push(end);
             end = end.saturating_add(range_length(range));
         }
-        // the offset in `out` of the byte at `offset` of a range
+        // the offset in `out` of the byte at `offset` of the object, which is in this range
         let out_offset = |range: usize, offset: u64| {
             let (start, before) = starts.get(range).zip(ranges.get(range))?;
             start.checked_add(range_length(&(before.start..offset)))
@@ -243,9 +244,9 @@ impl ObjectFileInner {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Requests segments, each with the number of its range, and passes their bytes to `put` as
-    /// they arrive. Returns the error of the first range that failed, once all ranges before it
-    /// have arrived. Other requests in flight are then cancelled.
+    /// Requests segments, each with the index of its range, and passes their bytes to `put` as they
+    /// arrive. Returns the error of the first range that failed, once all ranges before it have
+    /// arrived. Other requests in flight are then cancelled.
     fn request(
         &self,
         segments: Vec<(Range<u64>, usize)>,
@@ -313,13 +314,13 @@ impl ObjectFileInner {
     }
 }
 
-/// Receives the responses, each with the number of its request.
+/// Receives the responses, each with the index of its request.
 struct Responses {
     receiver: Receiver<Response>,
     _task: Task<()>,
 }
 
-/// The number of a request, and its bytes.
+/// The index of a request, and the bytes of its response.
 type Response = (usize, io::Result<Bytes>);
 
 /// Returns the error of the earlier range.

@@ -37,7 +37,7 @@ pub(crate) struct RangeCache {
 
 #[derive(Debug, Default)]
 struct LruState {
-    /// The numbers of objects, by key and version. An object that is opened again keeps its number.
+    /// The ids of objects, by key and version. An object that is opened again keeps its id.
     object_ids: HashMap<(Path, ObjectVersion), u64>,
     /// The entries of each object, by their offsets. They do not overlap.
     objects: HashMap<u64, BTreeMap<u64, Entry>>,
@@ -77,7 +77,7 @@ impl RangeCache {
         self.lock().segments(object, range)
     }
 
-    /// Returns the segments of ranges of an object, in order, each with the number of its range.
+    /// Returns the segments of ranges of an object, in order, each with the index of its range.
     pub(crate) fn segments_of(&self, object: u64, ranges: &[Range<u64>]) -> Vec<(usize, Segment)> {
         let mut cached = self.lock();
         let numbered = ranges.iter().enumerate();
@@ -145,7 +145,7 @@ impl RangeCache {
         }
     }
 
-    /// Returns the number of an object.
+    /// Returns the id of an object in this cache. A new key or version gets a new id.
     pub(crate) fn object_id(&self, key: &Path, pinned: &ObjectVersion) -> u64 {
         let mut cached = self.lock();
         let next = cached.object_ids.len() as u64; // exact: usize has at most 64 bits

@@ -327,7 +327,7 @@ async fn page(client: &Client, url: &Url) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     while let Some(received) = response.chunk().await.map_err(transient_error)? {
         if bytes.len().saturating_add(received.len()) > MAX_PAGE_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the page that lists the folder is too large"));
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the page of the folder is larger than 64 MiB"));
         }
         bytes.extend_from_slice(&received);
     }

@@ -3,9 +3,9 @@
 //!
 //! A store cannot append to an object, and a writer does not know in advance how long a file will
 //! be. So bytes are collected in memory until an upload part of 16 MiB is full. If the object ends
-//! before that, a single `PUT` creates it. Otherwise, it becomes a multipart upload, which keeps a
-//! few parts in flight while the writer continues. The store shows the object only when the upload
-//! is completed, so a writer that fails or is killed leaves no object.
+//! before its first part is full, a single `PUT` creates it. Otherwise, it becomes a multipart
+//! upload, which keeps a few parts in flight while the writer continues. The store shows the object
+//! only when the upload is completed, so a writer that fails or is killed leaves no object.
 //!
 //! After any failure, an upload stays failed. A second attempt to publish it could create an object
 //! that lacks bytes of the first attempt.

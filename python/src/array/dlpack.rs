@@ -302,22 +302,24 @@ impl ImportedTensor {
                 let (code, bits, lanes) = (found.code, found.bits, found.lanes);
                 PyTypeError::new_err(format!("unsupported DLPack dtype: code {code}, {bits} bits, {lanes} lanes"))
             })?;
-            let rank = usize::try_from(found.ndim)?;
-            if rank > 64 || (rank > 0 && found.shape.is_null()) {
-                let problem = if rank > 64 { "the maximum is 64" } else { "the shape is missing" };
+            let ndim = usize::try_from(found.ndim)?;
+            if ndim > 64 || (ndim > 0 && found.shape.is_null()) {
+                let problem = if ndim > 64 { "the maximum is 64" } else { "its shape is a null pointer" };
                 return Err(PyValueError::new_err(format!(
-                    "malformed DLPack tensor with {rank} dimensions: {problem}"
+                    "cannot import a DLPack tensor with {ndim} dimensions: {problem}"
                 )));
             }
             // SAFETY: DLPack guarantees that `shape` has `ndim` entries, and that `strides` is null
             // or also has `ndim` entries.
-            let (shape, strides) = unsafe { (numbers(found.shape, rank), numbers(found.strides, rank)) };
+            let (shape, strides) = unsafe { (numbers(found.shape, ndim), numbers(found.strides, ndim)) };
             let shape: Vec<usize> = shape.iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
             let bytes = shape.iter().try_fold(dtype.element_bytes(), |bytes, extent| bytes.checked_mul(*extent));
             let is_null = found.data.is_null() && bytes != Some(0);
             if is_null || bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-                let problem = if is_null { "the data pointer is null" } else { "it does not fit in memory" };
-                return Err(PyValueError::new_err(format!("malformed DLPack tensor of shape {shape:?}: {problem}")));
+                let problem = if is_null { "its data pointer is null" } else { "it exceeds the address space" };
+                return Err(PyValueError::new_err(format!(
+                    "cannot import a DLPack tensor of shape {shape:?}: {problem}"
+                )));
             }
             let strides = if found.strides.is_null() { compact(&shape) } else { strides };
             (dtype, shape, strides)

@@ -49,7 +49,9 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
             && let Ok(is_chosen) = index.extract::<bool>()
         {
             if number > count {
-                return Err(PyIndexError::new_err(format!("the mask has more than {count} bools for {count} samples")));
+                return Err(PyIndexError::new_err(format!(
+                    "the mask has more than {count} bools, but there are {count} samples"
+                )));
             }
             mask.try_reserve(1).map_err(out_of_memory)?;
             mask.push(is_chosen);
@@ -69,7 +71,7 @@ pub fn from_object(object: &Bound<'_, PyAny>, count: u64) -> PyResult<Vec<u64>> 
 fn masked(mask: &[bool], count: u64) -> PyResult<Vec<u64>> {
     let length = mask.len() as u64; // exact
     if length != count {
-        return Err(PyIndexError::new_err(format!("the mask has {length} bools for {count} samples")));
+        return Err(PyIndexError::new_err(format!("the mask has {length} bools, but there are {count} samples")));
     }
     Ok((0..).zip(mask).filter(|(_, is_chosen)| **is_chosen).map(|(sample, _)| sample).collect())
 }

@@ -168,8 +168,9 @@ fn is_integer(dtype: DType) -> bool {
 
 #[pymethods]
 impl Array {
-    /// The dtype: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool", "complex64",
-    /// or a 4- to 8-bit type, such as "f8_e4m3fn", "f4_e2m1" or "i4".
+    /// The dtype: "bf16", "f16", "f32", "f64", "i8" to "i64", "u8" to "u64", "bool", "complex64", a
+    /// float of 4 to 8 bits, such as "f8_e4m3fn" or "f4_e2m1", or an integer of 4 bits, such as
+    /// "i4".
     #[getter]
     fn dtype(&self) -> &'static str {
         self.dtype.name()
@@ -202,8 +203,9 @@ impl Array {
     /// Returns a NumPy array that shares the memory.
     ///
     /// bf16 becomes ``ml_dtypes.bfloat16`` if that package is installed. Without it,
-    /// ``dtype="float32"`` converts exactly, and ``view="uint16"`` returns the bits. 4- to 8-bit
-    /// numbers get dtypes of that package; without it, ``view="uint8"`` returns the bits.
+    /// ``dtype="float32"`` converts exactly, and ``view="uint16"`` returns the bits. Floats of 4 to
+    /// 8 bits and integers of 4 bits also get dtypes of ``ml_dtypes``; without it, ``view="uint8"``
+    /// returns the bits.
     ///
     /// Args:
     ///     dtype (dtype or str, optional): the NumPy dtype to convert to. The result is a copy,
@@ -386,7 +388,7 @@ pub unsafe fn fill(array: &Bound<'_, Array>, view: *mut ffi::Py_buffer, flags: c
         return Err(PyBufferError::new_err("the memory is read-only"));
     }
     if flags & ffi::PyBUF_F_CONTIGUOUS == ffi::PyBUF_F_CONTIGUOUS && shape.len() > 1 {
-        return Err(PyBufferError::new_err("the memory is row-major, not column-major"));
+        return Err(PyBufferError::new_err("the memory is row-major, but the consumer requests column-major memory"));
     }
     let extent = |extent: &usize| isize::try_from(*extent);
     let shape: Vec<isize> = shape.iter().map(extent).collect::<Result<_, _>>()?;

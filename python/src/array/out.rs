@@ -180,9 +180,9 @@ impl WritableBuffer {
         unsafe {
             let format = if this.view.format.is_null() { c"B" } else { CStr::from_ptr(this.view.format) };
             this.dtype = from_buffer_format(format.to_bytes(), item_bytes);
-            let rank = usize::try_from(this.view.ndim).unwrap_or(0);
-            if rank > 0 && !this.view.shape.is_null() {
-                let extents = std::slice::from_raw_parts(this.view.shape, rank);
+            let ndim = usize::try_from(this.view.ndim).unwrap_or(0);
+            if ndim > 0 && !this.view.shape.is_null() {
+                let extents = std::slice::from_raw_parts(this.view.shape, ndim);
                 this.shape = extents.iter().map(|extent| usize::try_from(*extent).unwrap_or(0)).collect();
             }
         }

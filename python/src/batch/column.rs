@@ -197,7 +197,7 @@ impl BatchColumn {
     /// first. For samples that are not lists, the result is ``(values, offsets)``.
     ///
     /// If only the first extent varies, the other extents are dimensions of ``values``, and offsets
-    /// count rows; otherwise offsets count elements. Sample ``i`` is
+    /// are numbers of rows; otherwise, offsets are numbers of elements. Sample ``i`` is
     /// ``values[offsets[i]:offsets[i + 1]]``.
     fn ragged<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         if self.0.column().tensor().is_some() {

@@ -120,8 +120,8 @@ impl ColumnSamples {
         !self.schema.levels.is_empty() || self.schema.shape.is_ragged()
     }
 
-    /// Returns the offsets of items in the values. If only the first extent varies, they count
-    /// along the first axis; otherwise they count elements.
+    /// Returns the offsets of items in the values. If only the first extent varies, an offset is a
+    /// number of rows (indices of the first axis); otherwise, it is a number of elements.
     pub fn item_offsets(&self) -> PyResult<Vec<i64>> {
         let column = self.column();
         if self.inner_extents().is_none() {

@@ -173,7 +173,7 @@ impl Column {
         let Some(column) = found.column else { return Err(no_view("the sample is null")) };
         let column = Arc::new(column);
         let view = py.detach(|| column.view(found.index)).or_raise(py)?.ok_or_else(|| {
-            no_view("the chunk is not raw, or the file is not mapped: open with io=\"mmap\", or use take()")
+            no_view("a view needs a raw chunk in a mapped file: open with io=\"mmap\", or use take()")
         })?;
         if view.is_null() {
             return Err(no_view("the sample is null"));

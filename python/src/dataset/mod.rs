@@ -274,7 +274,7 @@ impl Dataset {
         let _ = requested_schema; // only a hint: the consumer casts
         if !self.subset.is_all() {
             return Err(PyTypeError::new_err(
-                "a subset of a dataset cannot be exported as an Arrow stream: take batches of its samples",
+                "a subset cannot be exported as an Arrow stream: export its batches, as in pa.table(subset[0:1000])",
             ));
         }
         arrow::dataset_stream(py, self.opened(py)?.for_this_process(), None)

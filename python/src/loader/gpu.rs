@@ -174,7 +174,7 @@ impl DeviceMemory {
         let end = bytes.and_then(|bytes| bytes.checked_add(start)).filter(|end| *end <= self.byte_count);
         let outside = || {
             PyValueError::new_err(format!(
-                "shape {shape:?} at byte {start} exceeds the memory of {} bytes",
+                "an array of shape {shape:?} at byte {start} extends beyond the end of the memory, which has {} bytes",
                 self.byte_count
             ))
         };
@@ -211,7 +211,9 @@ impl DeviceArray {
     ) -> PyResult<Bound<'py, PyAny>> {
         let _ = stream; // decoding has finished, so no stream has to wait
         if dl_device.is_some_and(|device| device != self.device) || copy == Some(true) {
-            return Err(PyBufferError::new_err("the array is in GPU memory: copy it after the import"));
+            return Err(PyBufferError::new_err(
+                "this array can be imported only in place, on its own device: import it, and then copy it",
+            ));
         }
         let address = usize::try_from(self.buffer.address())?.saturating_add(self.start);
         let exported = ExportedTensor {

@@ -1,9 +1,10 @@
 //! `Loader`: batches that threads prefetch.
 //!
-//! The loader of the crates has threads, an order and a state. The Python class adds what a
-//! training loop expects: each `for` is an epoch, `state_dict()` returns the progress of the loop,
-//! and options are keyword arguments. Only delivering a batch advances the state, so prefetched
-//! batches that the loop has not seen are delivered again after a restart.
+//! The Rust loader, in `tensilo-data`, has threads, an order and a state. The Python class adds
+//! what a training loop expects: each `for` is an epoch, `state_dict()` returns the progress of the
+//! loop, and options are keyword arguments. Only delivering a batch advances the state, so
+//! prefetched batches that the loop has not seen are not lost: after a restart, they are fetched
+//! again.
 //!
 //! In this folder, `iterator` has the iterators and the cursor that they advance. `gpu` has the
 //! GPUs that decode batches, and `resident` has the samples that stay in GPU memory.
@@ -44,8 +45,8 @@ use tensilo_data::{
 ///     casts (dict, optional): the dtypes to convert columns to, such as ``{"mel": "f32"}``.
 ///         Default: the stored dtypes.
 ///     pad (dict, optional): the columns to pad, so that samples of different shapes become one
-///         tensor: a dict from column names to padding values or ``(value, multiple)`` pairs.
-///         Default: no padding.
+///         tensor: a dict from column names to padding values or ``(value, multiple)`` pairs. The
+///         padded extents are rounded up to a multiple of ``multiple``. Default: no padding.
 ///     order (str, optional): "windowed" shuffles runs of samples, and then the samples within
 ///         windows of runs, so that files are read in long ranges. "shuffled" is a uniform shuffle
 ///         of all samples. "sequential" does not shuffle. Default: "windowed".
@@ -59,7 +60,7 @@ use tensilo_data::{
 ///     world_size (int, optional): the number of ranks. Default: 1.
 ///     decode_threads (int or "auto", optional): the maximum number of threads that decode at the
 ///         same time. "auto" leaves one CPU for training. Raise it if the training waits and
-///         ``stats()`` shows more decoding than fetching. Default: "auto".
+///         ``metrics()`` shows more decoding than fetching. Default: "auto".
 ///     io_depth (int, optional): the number of batches that are fetched at the same time. 0 means
 ///         the number of decode threads, but at least 4 in an object store. Raise it for storage
 ///         with high latency. Default: 0.
@@ -194,8 +195,8 @@ impl Loader {
     }
 
     /// The epoch of the next batch, counted from 0. After the last batch of an epoch, it is the
-    /// next epoch. A new ``for`` continues in this epoch only if a state was loaded or all batches
-    /// were delivered; otherwise, it starts the following epoch.
+    /// next epoch. A new ``for`` continues in this epoch, unless the previous loop left it after
+    /// some of its batches: then the new loop starts the following epoch.
     #[getter]
     fn epoch(&self) -> u64 {
         let cursor = lock(&self.cursor);
@@ -269,9 +270,9 @@ impl Loader {
         Ok(Array::from_numbers(samples))
     }
 
-    /// Returns statistics of the last iteration, with times in seconds. The entry "verdict" is a
-    /// sentence that says what limits the loader and what to change.
-    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    /// Returns the metrics of the last iteration. The entry "verdict" is a sentence that says what
+    /// limits the loader and what to change.
+    fn metrics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let metrics = lock(&self.cursor).metrics.unwrap_or_default();
         let dict = PyDict::new(py);
         dict.set_item("batches", metrics.batches)?;
@@ -279,16 +280,16 @@ impl Loader {
         dict.set_item("value_bytes", metrics.value_bytes)?;
         dict.set_item("read_bytes", metrics.read_bytes)?;
         dict.set_item("substitutes", metrics.substitutes)?;
-        dict.set_item("elapsed", metrics.elapsed.as_secs_f64())?;
-        dict.set_item("waited", metrics.waited.as_secs_f64())?;
-        dict.set_item("first_batch", metrics.first_batch.as_secs_f64())?;
-        dict.set_item("planning", metrics.planning.as_secs_f64())?;
-        dict.set_item("fetching", metrics.fetching.as_secs_f64())?;
-        dict.set_item("decoding", metrics.decoding.as_secs_f64())?;
+        dict.set_item("elapsed_seconds", metrics.elapsed.as_secs_f64())?;
+        dict.set_item("waited_seconds", metrics.waited.as_secs_f64())?;
+        dict.set_item("first_batch_seconds", metrics.first_batch.as_secs_f64())?;
+        dict.set_item("planning_seconds", metrics.planning.as_secs_f64())?;
+        dict.set_item("fetching_seconds", metrics.fetching.as_secs_f64())?;
+        dict.set_item("decoding_seconds", metrics.decoding.as_secs_f64())?;
         dict.set_item("copied_bytes", metrics.copied_bytes)?;
-        dict.set_item("copying", metrics.copying.as_secs_f64())?;
-        dict.set_item("device_decoding", metrics.device_decoding.as_secs_f64())?;
-        dict.set_item("device_waited", metrics.device_waited.as_secs_f64())?;
+        dict.set_item("copying_seconds", metrics.copying.as_secs_f64())?;
+        dict.set_item("device_decoding_seconds", metrics.device_decoding.as_secs_f64())?;
+        dict.set_item("device_waited_seconds", metrics.device_waited.as_secs_f64())?;
         dict.set_item("verdict", metrics.verdict())?;
         Ok(dict)
     }
@@ -323,7 +324,8 @@ impl Loader {
 
     /// Iterates like ``iter``, but the GPU of the loader decodes the batches. ``allocate`` takes a
     /// number of bytes and returns memory: any object with a method ``data_ptr``. Each item is a
-    /// pair: the batch, whose columns on the device have no values, and the memory.
+    /// pair: a batch, and the memory with the values of the columns that the GPU decoded. In the
+    /// batch, these columns have no values.
     ///
     /// ``stream`` must be the stream that the memory belongs to or was last used on.
     fn _iter_on_device(&self, py: Python<'_>, allocate: Py<PyAny>, stream: u64) -> PyResult<DeviceIterator> {

@@ -44,6 +44,7 @@ pub struct Conversion<'py> {
     null_elements: String,
     profile: Profiles,
     file_is_sample: bool,
+    ignore_statistics: bool,
 }
 
 impl Conversion<'_> {
@@ -56,6 +57,7 @@ impl Conversion<'_> {
             .renames(&self.rename)
             .shapes(shapes(self.shapes.as_ref())?)
             .null_elements(null_elements(&self.null_elements)?)
+            .ignore_statistics(self.ignore_statistics)
             .writer(writer_options(&self.profile, threads)?)
             .formats(inputs.formats(self.file_is_sample))
             .store(inputs.store());

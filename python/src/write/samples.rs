@@ -18,7 +18,8 @@ use pyo3::types::{
 use tensilo::nested::ListBatch;
 use tensilo::{ColumnBatch, ColumnSchema, DType, Extent, LogicalType};
 
-/// The maximum number of samples in a call: even samples without bytes take time.
+/// The maximum number of samples in a call. Without a limit, a call with samples of 0 bytes could
+/// take arbitrarily long.
 const MAX_SAMPLES: usize = 1 << 30;
 
 /// The maximum number of characters of the representation of an object in a message.
@@ -143,7 +144,7 @@ impl Input {
         };
         if count > MAX_SAMPLES {
             return Err(PyValueError::new_err(format!(
-                "{count} samples in one call exceed the maximum of {MAX_SAMPLES}"
+                "{count} samples in one call exceed the maximum of {MAX_SAMPLES}; write them in several calls"
             )));
         }
         let extents = own_extents(column, sample)?;
@@ -245,8 +246,8 @@ impl Input {
         shape: &mut Vec<Option<usize>>,
         object: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if depth > tensilo::limits::RANK {
-            return Err(PyValueError::new_err("lists are nested deeper than the maximum rank of a tensor"));
+        if depth > tensilo::limits::DIMENSIONS {
+            return Err(PyValueError::new_err("lists are nested more than 16 deep, the maximum number of dimensions"));
         }
         let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
         if !is_list {

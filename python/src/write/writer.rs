@@ -167,7 +167,7 @@ impl FolderState {
 fn check_metadata(folder: &Path, schema: &Schema, expected: &Schema) -> Result<()> {
     match schema.metadata.iter().find(|(key, value)| expected.metadata.get(*key) != Some(value)) {
         Some((key, _)) => Err(DataError::BadArgument(format!(
-            "{}: metadata {key:?} differs from the existing dataset, and an append cannot change it",
+            "{}: metadata {key:?} does not have this value in the existing dataset, and an append cannot change it",
             folder.display()
         ))),
         None => Ok(()),

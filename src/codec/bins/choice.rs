@@ -1,18 +1,18 @@
 //! Chooses the gaps, mapping, transform and filters of a part that is encoded with bins.
 //!
-//! The size of each combination is estimated on segments of the part. The best few combinations are
-//! tried on some blocks of the part, and the one with the smallest result encodes the whole part.
-//! An exhaustive search encodes the part with all combinations. Both searches enumerate the same
-//! combinations, so the regret of a choice (how much larger it is than the best combination)
-//! measures only the errors of the estimates.
+//! The size of each combination of these is estimated on segments of the part. The best few
+//! combinations are tried on some blocks of the part, and the one with the smallest result encodes
+//! the whole part. An exhaustive search encodes the part with all combinations. Both searches
+//! enumerate the same combinations, so the regret of a choice (how much larger its result is than
+//! the result of the best combination) measures only the errors of the estimates.
 //!
 //! The enumeration has three nested loops: with and without gaps; each mapping, and none; each
 //! prediction of the numbers, and none. For 2-byte numbers, filters are also tried in place of a
 //! prediction. Three shortcuts keep the enumeration fast; an exhaustive search does not use them.
 //! First, for the numbers of a mapping, only differences and the predictions that suit the elements
 //! best are tried. Second, if the first estimates of a mapping are far above the best estimate, no
-//! more predictions are tried for it. Third, weights and filters are fitted only if the estimate of
-//! the prediction that they replace is close to the best.
+//! more predictions are tried for it. Third, filters, and the weights of separable predictions, are
+//! fitted only if the estimate of the prediction that they replace is close to the best.
 
 use super::dictionaries::{DictionaryOrder, DictionaryPlan, DictionaryRequest, find_dictionaries};
 use super::mapping::{Bases, Mapping, Numbers};
@@ -59,8 +59,8 @@ const MAX_CHANNELS: u32 = 16;
 /// What a profile allows bins to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BinSettings {
-    /// Whether only size counts. Float multiples can then also store low-order bits of elements,
-    /// which are slow to decode.
+    /// Whether only the stored size matters, not the decoding speed. Float multiples can then also
+    /// store low-order bits of elements, which are slow to decode.
     pub for_size: bool,
     pub width: Width,
 }
@@ -197,8 +197,8 @@ pub(crate) fn choose(settings: BinSettings, part: &mut SampledPart<'_>, scratch:
     BinChoice { finalists, is_fitted: true }
 }
 
-/// Returns the best combinations, best first. If only size counts, they include the best
-/// combination with a different kind of mapping and the best combination with a different
+/// Returns the best combinations, best first. If only the stored size matters, they include the
+/// best combination with a different kind of mapping and the best combination with a different
 /// prediction.
 fn finalists(settings: BinSettings, mut sorted: Vec<Combination>) -> Vec<Combination> {
     let mut finalists = Vec::new();

@@ -2,12 +2,13 @@
 //!
 //! From the outside in, a block has gap marks, the patches and details (low-order bits) of a
 //! mapping, outliers, filter codes, and bins. [`Layers`] splits them in this order and undoes them
-//! in the opposite order. A part without mapping and options has only bins, and is decoded directly
-//! to its elements.
+//! in the opposite order. A part without a mapping and without options (gaps, outliers, filters)
+//! has only bins, and is decoded directly to its elements.
 //!
-//! Decoding windows is a chain of dependent steps, so two blocks of a part are decoded at once: the
-//! processor works on one while the other waits. Each of the 64 rANS states codes every 64th
-//! element, so decoding a range costs as much as decoding all elements before its end.
+//! Windows, the two bytes of each integer that bins code, are decoded in a chain of dependent
+//! steps. Two blocks of a part are therefore decoded at once: the processor works on one while the
+//! other waits. Each of the 64 rANS states codes every 64th element, so decoding a range costs as
+//! much as decoding all elements before its end.
 //!
 //! To encode a part, writers encode it with each finalist of `choice.rs`, and use the smallest
 //! result.
@@ -34,8 +35,8 @@ use std::sync::Arc;
 type BinBlock<'a> = Block<'a, Arc<BinTables>>;
 
 pub(crate) struct BinBlocks {
-    /// Whether only size counts. Float multiples can then also store low-order bits of elements,
-    /// which are slow to decode.
+    /// Whether only the stored size matters, not the decoding speed. Float multiples can then also
+    /// store low-order bits of elements, which are slow to decode.
     pub for_size: bool,
 }
 
@@ -127,9 +128,9 @@ impl BlockCodec for BinBlocks {
         layers.mapped.describe(description);
         if let Some(outliers) = &layers.outliers {
             let outlier_bytes = bytes_before(layers.mapped.numbers, outliers.bins);
-            description.add("outliers", "the bits above windows, and their positions", outlier_bytes);
+            description.add("outliers", "their positions, and their bits above the window", outlier_bytes);
         }
-        description.add("filters", "the filter of each segment of 128", layers.filter_codes);
+        description.add("filters", "the filter of each segment of 128 numbers", layers.filter_codes);
         layers.bins.describe(description);
         Ok(())
     }
@@ -290,9 +291,9 @@ fn decode_two(blocks: [&BinBlock<'_>; 2], [out_a, out_b]: [&mut [u8]; 2], scratc
 
 /// A sample is encoded only if the part has at least N times as many elements.
 const MIN_SAMPLE_SCALE: f64 = 3.0;
-/// Finalists whose encoded sample exceeds the smallest one by at most 1/N are tied. If only size
-/// counts, at most [`MAX_TIED`] of them are tried on the part; otherwise, only the best one is
-/// used.
+/// Finalists whose encoded sample exceeds the smallest one by at most 1/N are tied. If only the
+/// stored size matters, at most [`MAX_TIED`] of them are tried on the part; otherwise, only the
+/// best one is used.
 const TIE_MARGIN_DIVISOR: usize = 128;
 const MAX_TIED: usize = 2;
 

@@ -208,8 +208,9 @@ const SAMPLE_ELEMENTS: usize = 4096;
 const SLOTS_PER_VALUE: usize = 4;
 /// The number of sampled elements whose distance to the next larger value is measured.
 const SAMPLED_DISTANCES: usize = 512;
-/// The minimum saving from the distances between values, in bits per value. A table needs about 8
-/// bits per value, but distances are rounded down, and residuals become shorter than elements do.
+/// The minimum saving that [`may_save`] must estimate, in bits per value of the dictionary. The
+/// table needs about 8 bits per value, but the estimate is too low: it rounds the distances between
+/// values down to powers of two, and residuals become shorter by more bits than elements do.
 const MIN_BITS_SAVED_PER_VALUE: usize = 6;
 /// [`may_save`] accepts every sample with at most this many values, because filters predict
 /// their indices well: indices sort like the values, even if floats have both signs.
@@ -382,8 +383,8 @@ pub(crate) fn find_dictionaries(width: Width, request: DictionaryRequest<'_>) ->
 }
 
 /// Returns whether, judging by a sample, dictionaries of 2-byte values could save more than the
-/// size of their tables. The whole part has more values than the sample, and shorter distances
-/// between them.
+/// size of their tables. The answer is not certain, because the whole part has more values than the
+/// sample, and shorter distances between them.
 fn may_save(sample: &[u8], element_bytes: usize) -> bool {
     let sample = sample.as_chunks().0;
     let mut seen = [0_u64; SHORT_VALUES / 64];

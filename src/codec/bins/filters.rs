@@ -411,7 +411,8 @@ fn weight(squares: f64) -> f64 {
     1.0 / (squares + SEGMENT as f64)
 }
 
-/// Divides segments into classes by the correlation of neighboring numbers.
+/// Assigns segments to filters for the first round, in the order of the correlation of their
+/// neighboring numbers.
 fn by_slope(segments: &[Moments], weights: &[f64], class_count: usize) -> Vec<u8> {
     // in bounds
     let slopes = segments.iter().zip(weights).map(|(moments, weight)| moments.0[product_index(0, 1)] * weight);

@@ -1,13 +1,13 @@
 //! Mappings (chapter 5.14): numbers, which bins code in place of elements that are coarser than
-//! their type.
+//! their type, such as prices stored as f64.
 //!
 //! This file has the code that all mappings share: how readers split a block, and how writers
 //! compute the numbers of a part. `dictionaries.rs` and `multiples.rs` have the mappings
 //! themselves: their fields, how they decode, and how writers find them.
 //!
-//! Before the numbers, a block has its base, the positions and bytes of its patches, and details,
-//! which are bits of elements below their numbers. Patches are elements that no number reproduces.
-//! They overwrite the decoded elements at their positions.
+//! Before the numbers, a block has its base, the positions and bytes of its patches, and *details*:
+//! low-order bits of elements, which the numbers do not contain. Patches are elements that no
+//! number reproduces. They overwrite the decoded elements at their positions.
 //!
 //! Each mapping fills [`Numbers`] with a number for each element, the base of each block, and
 //! patches. Numbers are never trusted. Writers decode float multiples with the kernel that readers
@@ -193,7 +193,7 @@ impl<'a> MappedBlock<'a> {
     pub(crate) fn describe(&self, description: &mut Description) {
         let what = format!("{} elements that are stored unchanged", self.positions.len());
         description.add("patches", what, self.header);
-        description.add("details", "the bits of elements below their numbers", self.details);
+        description.add("details", "low-order bits of elements, which their numbers do not contain", self.details);
     }
 
     fn positions(&self) -> impl DoubleEndedIterator<Item = usize> + 'a {
@@ -259,7 +259,8 @@ impl<'a> MappedBlock<'a> {
 /// The bases that are added to numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bases {
-    /// The minimum of each block, so the predicted numbers of a block begin near zero.
+    /// The minimum of each block, so that the first numbers of a block, for which there is nothing
+    /// to predict from, are small.
     PerBlock,
     /// The minimum of the part, so equal elements have equal numbers in all blocks.
     PerPart,

@@ -105,5 +105,7 @@ fn malformed_marks(what: &str) -> Error {
 /// Parses the field `number_bytes` of a mapping.
 fn number_width(bytes: u8, max_bytes: usize) -> Result<Width> {
     let width = Width::from_bytes(bytes.into()).filter(|width| width.bytes() <= max_bytes);
-    width.ok_or_else(|| malformed_mapping(&format!("number_bytes is {bytes}")))
+    width.ok_or_else(|| {
+        malformed_mapping(&format!("number_bytes is {bytes}; it must be 1, 2, 4 or 8, and at most {max_bytes}"))
+    })
 }

@@ -3,10 +3,10 @@
 //! *Float multiples.* Measurements with a fixed step, decimals such as 12.34, and pixels scaled to
 //! at most 1 are integers that were divided: `N / (divisor * 2^exponent)`. The integers are short
 //! and predictable; the floats are neither. A *number* is such an integer minus the base of its
-//! block. If the integers have more bits than 2-byte numbers, the bits below the numbers are
-//! *details*, which are stored raw next to the numbers. Writers derive the power of two from the
-//! lowest one bit in nearly all elements of a sample, and try common divisors. A few elements may
-//! be patches.
+//! block. If the integers need more bits than a 2-byte number has, their lowest bits can be split
+//! off as *details*, which are stored raw next to the numbers. Writers derive the power of two from
+//! the lowest one bit in nearly all elements of a sample, and try common divisors. A few elements
+//! may be patches.
 //!
 //! *Int multiples.* Timestamps in nanoseconds are often multiples of a million, and the ids in a
 //! block are often close together. An element is then a number times the factor of the part, plus
@@ -104,7 +104,7 @@ impl FloatMultiple {
     pub(super) fn describe(&self) -> String {
         let details = match self.detail_bits {
             0 => String::new(),
-            bits => format!(", up to {bits} bits of details"),
+            bits => format!(", up to {bits} low-order bits (details)"),
         };
         format!("numbers / ({} * 2^{}){details}", self.divisor, self.exponent)
     }
@@ -343,7 +343,7 @@ impl IntMultiple {
         let number_width = number_width(int_multiple_fields::NUMBER_BYTES.get(&bytes), width.bytes())?;
         let factor = int_multiple_fields::FACTOR.get(&bytes);
         if factor == 0 || int_multiple_fields::RESERVED.get(&bytes) != [0; 3] {
-            return Err(malformed_mapping("factor is 0, or a reserved byte is not"));
+            return Err(malformed_mapping("factor is 0, or a reserved byte is not 0"));
         }
         Ok(Self { number_width, factor })
     }

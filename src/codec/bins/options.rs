@@ -106,7 +106,7 @@ impl Options {
     /// Describes the options in words, each followed by a semicolon.
     pub(crate) fn describe(&self) -> String {
         let gaps = self.gaps.map(|_| "gaps; ".to_owned());
-        let outliers = self.outliers.map(|outliers| format!("outliers with {} more bits; ", outliers.upper_bits));
+        let outliers = self.outliers.map(|outliers| format!("outliers with {} upper bits; ", outliers.upper_bits));
         let filters = self.filters.map(|filters| filters.describe());
         [gaps, outliers, filters].into_iter().flatten().collect()
     }
@@ -280,7 +280,7 @@ impl Outliers {
         let parameters = RiceParameters::parse(fields)?;
         match (1..=MAX_UPPER_BITS).contains(&upper_bits) {
             true => Ok(Self { upper_bits, parameters }),
-            false => Err(malformed_option(&format!("upper_bits is {upper_bits}"))),
+            false => Err(malformed_option(&format!("upper_bits is {upper_bits}; it must be 1 to {MAX_UPPER_BITS}"))),
         }
     }
 
@@ -295,9 +295,9 @@ impl Outliers {
         // no overflow: fewer than 2^16 outliers of at most 48 bits
         let bits = marks.marked() * usize::from(self.upper_bits);
         let split = after_marks.split_at_checked(bits.div_ceil(8));
-        let (uppers, bins) = split.ok_or_else(|| malformed_marks("it ends within its uppers"))?;
+        let (uppers, bins) = split.ok_or_else(|| malformed_marks("it ends within the upper bits of its outliers"))?;
         if !ends_in_zeros(uppers, bits) {
-            return Err(malformed_marks("padding bits of the uppers are not zero"));
+            return Err(malformed_marks("padding bits after the upper bits of outliers are not zero"));
         }
         Ok(OutlierBlock { upper_bits: self.upper_bits, marks, uppers, bins })
     }
@@ -339,9 +339,9 @@ const MARK_BITS: f64 = 2.0;
 /// The approximate number of bits below the highest one bit that the bin of an integer determines.
 const BIN_PREFIX_BITS: usize = 2;
 
-/// Returns the number of bytes below the window with which integers need the fewest bits, and this
-/// number of bits, without the cost of bins. `counts` has the number of integers of each bit
-/// length.
+/// Returns the number of bytes below the window for which the integers need the fewest bits. Also
+/// returns how many bits they need then, without the cost of coding bins. `counts` has the number
+/// of integers of each bit length.
 pub(crate) fn choose_low_bytes(counts: &[u32], search: Search) -> (usize, f64) {
     let longest = counts.iter().rposition(|&count| count > 0).unwrap_or(0);
     let max = longest.saturating_sub(WINDOW_BITS).div_ceil(8);

@@ -42,7 +42,8 @@ use crate::{Error, Result};
 use std::mem::discriminant;
 use std::ops::Range;
 
-/// Gaps and filters must save one in this many bytes, because undoing them takes time.
+/// A combination with gaps or filters must be smaller by at least 1/N to win, because undoing them
+/// takes time.
 const SLOW_PENALTY_DIVISOR: usize = 128;
 
 /// The mapping from elements to integers.
@@ -59,7 +60,7 @@ pub(crate) enum Numbering {
 pub(crate) struct Dictionaries {
     pub order: DictionaryOrder,
     pub count: usize,
-    /// Their index in the scratch.
+    /// The index of their plan in `EncodeScratch::dictionaries`.
     pub index: usize,
 }
 
@@ -113,7 +114,7 @@ impl Combination {
 #[derive(Clone, Debug)]
 pub(crate) struct BinChoice {
     pub(crate) finalists: Vec<Combination>,
-    /// Whether they were fitted to this part, and not to an earlier part.
+    /// Whether the finalists were fitted to this part, not to an earlier part.
     pub(crate) is_fitted: bool,
 }
 
@@ -184,8 +185,8 @@ impl BinPlan {
         write_tables(fields, &self.partition.bits, &self.classes.frequencies, tables)
     }
 
-    /// Sets the windows to the highest two planes that are not all zero, or to lower planes if it
-    /// is cheaper to make a few integers outliers.
+    /// Sets the windows to the highest plane that is not all zero and the plane below it, or to
+    /// lower planes if it is cheaper to make a few integers outliers.
     fn set_windows(&mut self, part: &PlanInput<'_>) {
         let planes = part.planes;
         let is_used = |plane: &&[u8]| plane.iter().any(|&byte| byte != 0);
@@ -275,7 +276,8 @@ const BIN_BITS: f32 = 60.0;
 const BISECTIONS: usize = 4;
 /// The bisection stops if the number of bins is below the limit by at most this many.
 const BIN_SLACK: usize = 4;
-/// The minimum share of a bin in estimates of costs. The minimum that can be coded is 1/256.
+/// The minimum share of all windows that estimates of costs assume for a bin. In the tables, the
+/// minimum is 1/256.
 const MIN_SHARE: f32 = 1.0 / 1024.0;
 
 /// The bins of a part, in memory that is reused.
@@ -530,11 +532,12 @@ fn sum_classes(groups: &[GroupCounts], octets: usize, class_of: &[u8], class_cou
     sums
 }
 
-/// The costs of a group without bins. A cost is `4 * units + class`, so the minimum cost also names
-/// the first class with the fewest units.
+/// The costs, one for each class, with which the sum over the bins of a group starts. A cost is
+/// `4 * units + class`, so the minimum cost also names the first class with the fewest units.
 const NONE: ClassSums = [0.0, 1.0, 2.0, 3.0];
 
-/// Returns the costs of bins in classes with these counts. Sums are below 2^24, so they are exact.
+/// Returns the costs of bins in classes with these counts. The sum for a group is below 2^24, so an
+/// `f32` represents it exactly.
 fn class_costs(classes: &[Counts]) -> BinCosts {
     let mut costs = [[0.0; CLASSES]; BINS];
     for (class, counts) in classes.iter().enumerate().take(CLASSES) {

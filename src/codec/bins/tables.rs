@@ -580,7 +580,7 @@ impl<'a> StoredBins<'a> {
 
     pub(crate) fn describe(&self, description: &mut Description) {
         let (states, stream) = self.coded.split_at(self.coded.len().min(2 * self.count.min(GROUP)));
-        description.add("classes", "the class of each group of 64", self.codes);
+        description.add("classes", "the class of each group of 64 numbers", self.codes);
         description.add("low bytes", "the bytes of each element below its window", self.low_bytes);
         description.add("states", "the initial states of rANS", states);
         description.add(

@@ -75,7 +75,7 @@ pub(crate) trait BlockCodec: Sync {
     const IS_IDENTITY: bool = false;
     /// Whether the stored bytes are a single element that is repeated. Such a part has one block.
     const IS_CONSTANT: bool = false;
-    /// Whether decoding needs a table of the column.
+    /// Whether decoding can need a table of the column, which has a Zstandard dictionary.
     const NEEDS_TABLE: bool = false;
 
     /// Whether decoders outside this crate, such as GPU kernels, decode its blocks.

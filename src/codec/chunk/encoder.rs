@@ -112,9 +112,8 @@ struct Limit<'a> {
     max_cost: u64,
     /// The choice for the previous chunk. If the estimates rank it first, nothing is encoded.
     previous: Option<&'a ValueChoice>,
-    /// Candidates whose estimate exceeds the best cost so far by more than one in
-    /// `skip_margin_divisor` are skipped. If
-    /// `None`, all candidates are tried.
+    /// If this is `Some(n)`, candidates whose estimate exceeds the best cost so far by more than
+    /// 1/n are skipped. If it is `None`, all candidates are tried.
     skip_margin_divisor: Option<u64>,
 }
 

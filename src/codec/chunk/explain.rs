@@ -49,9 +49,9 @@ pub struct Choice {
     pub stored_bytes: u64,
     /// The reason, in words.
     pub reason: String,
-    /// Whether the result is exactly what the file contains. A writer can reuse the choice of the
-    /// previous chunk, so this is certain only for the first chunk of a column, and only with the
-    /// writer's profile.
+    /// Whether the result is exactly what the file contains. This can be false even for the profile
+    /// of the writer: for all chunks of a column except the first, the writer can have reused the
+    /// choice of the previous chunk.
     pub in_file: bool,
 }
 
@@ -137,9 +137,9 @@ impl<'a> Values<'a> {
         Ok(values)
     }
 
-    /// Finds the profiles that reproduce the file only with its own blocks, or with one block if
-    /// the file has one, and sets their block ends accordingly. In these cases, the writer's
-    /// options set the blocks, or an earlier release wrote the file.
+    /// Finds the profiles that reproduce the bytes of the file only if they use the blocks of the
+    /// file, or one block if the file has one, and sets their block ends accordingly. In these
+    /// cases, the writer's options set the blocks, or an earlier release wrote the file.
     fn find_blocks(&mut self) -> Result<()> {
         for profile in available_profiles().filter(|profile| profile.block_bytes().is_some()) {
             let profile_ends = self.ends(profile).to_vec();
@@ -321,7 +321,7 @@ impl<'a> Values<'a> {
             && min_bytes.saturating_mul(weight) >= u64_of(stored.len()).saturating_mul(chosen_weight)
         {
             let percent = 100 - 100 * chosen_weight / weight.max(1); // `chosen_weight` is less than `weight`
-            return format!("{name} is smaller, but decodes more slowly and would have to save {percent} %");
+            return format!("{name} is smaller, but decodes more slowly and would have to be {percent} % smaller");
         }
         format!("{name} is smaller, but its estimate from a sample was larger")
     }

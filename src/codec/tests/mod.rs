@@ -1,7 +1,7 @@
 //! Tests each encoder individually, on data that is hard to encode.
 //!
-//! The output of an encoder must decode to exactly the same bits. All other bytes must give an
-//! error or some values, and the result must not depend on the previous contents of memory.
+//! The output of an encoder must decode to exactly the same bits. Any other bytes must decode to an
+//! error or to some values, and the result must not depend on the previous contents of memory.
 //!
 //! A [`Case`] is a part of any kind, with the encoder that is tried on it. [`Damage`] is a change
 //! to stored bytes. [`Memory`] has the buffers that a thread reuses from part to part.

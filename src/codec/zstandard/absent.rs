@@ -30,7 +30,7 @@ pub(crate) struct ZstdEncoderDictionary {
 
 impl ZstdEncoderDictionary {
     pub(crate) fn new(_: u32, _: Arc<ZstdDictionary>) -> Result<Self> {
-        Err(Error::not_built("zstd", "dictionaries"))
+        Err(Error::not_built("zstd", "a Zstandard dictionary"))
     }
 }
 

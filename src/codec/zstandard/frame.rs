@@ -264,7 +264,7 @@ fn no_memory() -> Error {
 
 /// The maximum size of a part that is encoded with a dictionary. Longer parts hardly benefit.
 pub(super) const MAX_BYTES: usize = 256 << 10;
-/// The length, in bytes, of the samples from which the trainer chooses.
+/// The length, in bytes, of the samples from which the trainer chooses the content of a dictionary.
 const TRAINING_SAMPLE_BYTES: usize = 2048;
 /// One sample in this many is held out from training, to measure how much a dictionary saves.
 const HOLDOUT_INTERVAL: usize = 8;

@@ -78,7 +78,7 @@ fn the_extents_of_a_sample_give_its_count() {
         let shape = one_sample(count, extents);
         rule(Content { sample_count: 1, validity: None, shape: &shape, values: &[] }.check_extents(&layout, 0))
     };
-    // the product of the extents other than 0 exceeds 2^64
+    // in the third case, the product of the extents other than 0 exceeds 2^64
     for (count, extents) in [(6, [2, 3, 1, 1]), (MAX, [1, MAX, 1, 1]), (0, [MAX, MAX, MAX, 0]), (0, [0; 4])] {
         assert_eq!(check(count, &extents), None, "{extents:?}");
     }
@@ -143,7 +143,8 @@ fn an_error_names_the_sample_that_is_not_utf8() {
     for text in ["abcd", "\u{e9}\u{e9}"] {
         assert_eq!(check(text.as_bytes()), None);
     }
-    // the second is valid UTF-8 as a whole, but a sample ends within a character
+    // in the second case, the values of all samples together are valid UTF-8, but sample 0 ends
+    // within a character
     for (values, sample) in [(&[b'a', b'b', 0xFF, b'd'], 2), (&[b'a', 0xC3, 0xA9, b'd'], 0)] {
         let error = check(values).expect("an error");
         assert!(error.contains(&format!("sample {sample} of the chunk is not UTF-8")), "{error}");

@@ -301,7 +301,7 @@ impl<'a> AnyList<'a> {
     }
 }
 
-/// The minimum size of a row in bytes, for any type except null.
+/// A row of any type except null counts as at least this number of bytes, even if it is empty.
 const MIN_ROW_BYTES: usize = 4;
 /// The maximum number of bytes that are decoded at once: the maximum size of a sample.
 const MAX_BYTES: usize = limits::CHUNK_BYTES as usize; // exact: `usize` has at least 32 bits

@@ -8,9 +8,10 @@
 //! An INT96 timestamp of Parquet has 8 bytes for the nanoseconds within a day, followed by 4 bytes
 //! for the Julian day. Spark computes the microseconds since Julian day 0 in 64 bits, and then
 //! splits them into a day and nanoseconds. After the year 287,564 the microseconds overflow and
-//! wrap, so both day and nanoseconds are negative. Only wrapping can produce such an early day,
-//! because its microseconds since 1970 do not fit in 64 bits. So the original value can be
-//! recovered. The file `int96_from_spark.parquet` of Apache's parquet-testing has an example.
+//! wrap, so both day and nanoseconds are negative. Without wrapping, such an early day cannot
+//! occur, because its microseconds since 1970 would not fit in 64 bits. So a wrapped value is
+//! recognized, and the original value is recovered. The file `int96_from_spark.parquet` of Apache's
+//! parquet-testing has an example.
 //!
 //! An interval of Parquet consists of months, days and milliseconds: three little-endian numbers of
 //! 32 bits. Arrow's library writes signed numbers, and the embedded Arrow schema says which of the

@@ -36,8 +36,9 @@ pub(super) struct FieldPath<'a> {
     list: Option<&'a Field>,
 }
 
-/// Refuses a schema whose columns would take too much memory. A file of a few megabytes can declare
-/// a struct with a long name and very many fields, and the column of each field repeats that name.
+/// Refuses a schema whose columns would take too much memory. For example, a file of a few
+/// megabytes can declare a struct with a long name and very many fields, and the name of each
+/// field's column begins with that long name.
 pub(super) fn check_columns(schema: &Schema) -> crate::Result<()> {
     const MAX_BYTES: usize = 256 << 20;
     let fields = schema.fields().iter();

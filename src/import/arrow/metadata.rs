@@ -55,8 +55,8 @@ pub(super) fn of_column(field: &Field, list: Option<&Field>) -> Metadata {
 }
 
 /// Returns the metadata of the file. `saved` is the schema to save. It can exceed the limit of the
-/// format until the fields without columns are removed from it. `dropped` lists the keys that the
-/// reader of the file has already dropped.
+/// format until the fields whose columns are not converted are removed from it. `dropped` lists the
+/// keys that the reader of the file has already dropped.
 pub(super) fn of_file(schema: &Schema, saved: Option<String>, dropped: &[String]) -> Metadata {
     let own = schema.metadata().iter();
     let own = own.filter(|(key, _)| ![saved_schema::KEY, DROPPED].contains(&key.as_str()));

@@ -68,8 +68,8 @@ pub(in crate::import) trait Records {
         true
     }
 
-    /// Returns the marks that the reader sets on fields. Any other mark comes from the file, and is
-    /// removed.
+    /// Returns the marks that the reader sets on fields: metadata keys such as `PARQUET:int96`, by
+    /// which it passes facts to the importer. Any other mark comes from the file, and is removed.
     fn own_marks(&self) -> &[&str] {
         &[]
     }

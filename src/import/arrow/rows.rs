@@ -3,9 +3,9 @@
 //! A [path](ColumnPath) leads through structs and lists to an array whose rows are the items of the
 //! column. [`locate`] follows the path, and then the dimensions of the items, down to the elements.
 //! For each item, it finds the range of the item's elements and the extents that the type leaves
-//! open. It reads only offsets and validity. The first pass stops there and makes outlines. The
-//! second pass makes the elements contiguous. It does not copy elements that are already
-//! contiguous.
+//! open. It reads only offsets and validity. The first pass stops there, and returns these facts as
+//! an [`Outline`]. The second pass makes the elements contiguous. It does not copy elements that
+//! are already contiguous.
 //!
 //! Sibling lists of different lengths do not form a tensor. In that case, as few outer dimensions
 //! as possible become levels of lists. The first pass finds their number, and the request of the
@@ -117,7 +117,7 @@ fn items_of(
             let halves = kind.as_pairs();
             let tensors = tensors(array, nulls, &halves)?;
             if tensors.has_nulls(nulls) {
-                return Err(NotTensors::Refusal("a complex number has a null".to_owned().into()));
+                return Err(NotTensors::Refusal("a part of a complex number is null".to_owned().into()));
             }
             Items::Tensors(tensors)
         }
@@ -373,7 +373,7 @@ impl ArrayCursor {
             let length = u32::try_from(range.len()).map_err(|_| too_long())?;
             lists.push((!is_null).then_some(length))?;
             if range.len().saturating_add(members.len()) > max {
-                return Err(RowError::at(row, format!("the lists have more than {max} members that take no memory")));
+                return Err(RowError::at(row, format!("the lists have too many members without content (over {max})")));
             }
             if members.try_reserve(range.len()).is_err() {
                 let message = format!("there is not enough memory for more than {} list members", members.len());
@@ -585,8 +585,8 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
     let data = AnyList::of(data, &Level::Open)?;
     let shapes = shapes.as_fixed_size_list_opt().ok_or_else(mismatch)?;
     let extents = shapes.values().as_primitive_opt::<Int32Type>().ok_or_else(mismatch)?;
-    let rank = kind.list_levels().len();
-    if usize::try_from(shapes.value_length()).ok() != Some(rank) {
+    let ndim = kind.list_levels().len();
+    if usize::try_from(shapes.value_length()).ok() != Some(ndim) {
         return Err(mismatch());
     }
     let (first, end) = (data.start(0), data.start(tensors.len()));
@@ -601,7 +601,7 @@ fn variable_tensors(array: &ArrayRef, nulls: Option<&NullBuffer>, kind: &ColumnK
         if data.nulls().is_some_and(|nulls| nulls.is_null(row)) || shapes.is_null(row) {
             return Err(RowError::at(row, "the data or the shape of a tensor is null"));
         }
-        let stored = extents.slice(row * rank, rank); // in bounds: each row has `rank` extents
+        let stored = extents.slice(row * ndim, ndim); // in bounds: each row has `ndim` extents
         let extents: Option<Vec<u32>> = stored.iter().map(|extent| u32::try_from(extent?).ok()).collect();
         let extents = extents.ok_or_else(|| RowError::at(row, "a tensor has a null or negative extent"))?;
         let range = data.start(row)..data.start(row + 1);

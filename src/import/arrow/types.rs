@@ -233,7 +233,7 @@ pub(super) fn fixed_extents(field: &Field, length: i32) -> Result<Vec<u32>, Stri
     let extents = extents.ok_or_else(|| format!("{FIXED} with invalid extents in its shape"))?;
     let elements = extents.iter().try_fold(1_u32, |product, &extent| product.checked_mul(extent));
     if elements != Some(length) {
-        return Err(format!("{FIXED} of shape {extents:?}, stored as lists of {length}"));
+        return Err(format!("{FIXED} of shape {extents:?}, but with lists of {length} elements"));
     }
     check_permutation(&parameters, FIXED)?;
     Ok(extents)
@@ -246,7 +246,7 @@ pub(super) fn variable_tensor(field: &Field, marked: Option<DType>) -> Result<Co
     let malformed = || format!("{VARIABLE} that is not stored as a struct of data (list) and shape (i32 list)");
     let DataType::Struct(fields) = field.data_type() else { return Err(malformed()) };
     let child = |name| fields.iter().find(|field| field.name() == name).map(|field| field.data_type());
-    let (Some(DataType::List(data) | DataType::LargeList(data)), Some(DataType::FixedSizeList(shape, rank))) =
+    let (Some(DataType::List(data) | DataType::LargeList(data)), Some(DataType::FixedSizeList(shape, ndim))) =
         (child("data"), child("shape"))
     else {
         return Err(malformed());
@@ -257,18 +257,18 @@ pub(super) fn variable_tensor(field: &Field, marked: Option<DType>) -> Result<Co
     let marked = marked_type(data).or_else(|| marked_type(field)).or(marked);
     let element = marked_element(decoded(data.data_type()), marked);
     let element = element.ok_or_else(|| format!("tensors of {}", data.data_type()))?;
-    let rank = usize::try_from(*rank).map_err(|_| malformed())?;
-    if rank > limits::RANK {
-        return Err(format!("{rank} dimensions, but the format allows {}", limits::RANK));
+    let ndim = usize::try_from(*ndim).map_err(|_| malformed())?;
+    if ndim > limits::DIMENSIONS {
+        return Err(format!("{ndim} dimensions, but the format allows {}", limits::DIMENSIONS));
     }
     let parameters = parameters(field)?;
     check_permutation(&parameters, VARIABLE)?;
     let levels = match parameters.get("uniform_shape").and_then(Value::as_array) {
-        None => vec![Level::Open; rank],
-        Some(uniform) if uniform.len() == rank => {
+        None => vec![Level::Open; ndim],
+        Some(uniform) if uniform.len() == ndim => {
             uniform.iter().map(uniform_level).collect::<Option<_>>().ok_or_else(malformed)?
         }
-        Some(_) => return Err(format!("{VARIABLE} whose uniform_shape does not have {rank} extents")),
+        Some(_) => return Err(format!("{VARIABLE} whose uniform_shape does not have {ndim} extents")),
     };
     let kind = ColumnKind { variable_tensor: true, ..ColumnKind::tensors(element, levels)? };
     Ok(if marked == Some(DType::Complex64) { kind.into_complex() } else { kind })

@@ -294,7 +294,7 @@ fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
     let rank_and_element = match field.data_type() {
         DataType::Struct(parts) if is_variable_tensor(field) => match parts.as_ref() {
             [data, shape] => match (members(data.data_type()), shape.data_type()) {
-                (Some(element), DataType::FixedSizeList(_, rank)) => usize::try_from(*rank).ok().zip(Some(element)),
+                (Some(element), DataType::FixedSizeList(_, ndim)) => usize::try_from(*ndim).ok().zip(Some(element)),
                 _ => None,
             },
             _ => None,
@@ -305,8 +305,8 @@ fn as_lists(field: &FieldRef, mark: Option<&str>) -> FieldRef {
         _ => None,
     };
     let data_type = match (rank_and_element, field.data_type()) {
-        (Some((rank, element)), _) => {
-            (0..rank).fold(element.data_type().clone(), |inner, level| list(inner, level == 0))
+        (Some((ndim, element)), _) => {
+            (0..ndim).fold(element.data_type().clone(), |inner, level| list(inner, level == 0))
         }
         (None, DataType::Struct(fields)) => {
             DataType::Struct(fields.iter().map(|field| as_lists(field, mark)).collect())

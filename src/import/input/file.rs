@@ -43,7 +43,8 @@ type ReadError = Arc<Mutex<Option<io::Error>>>;
 
 enum Handle {
     Open(Arc<PositionedFile>),
-    /// The file is reopened when it is needed. The reference is alive while the file is in use.
+    /// The file is reopened when it is needed. The reference can be upgraded as long as a pass
+    /// still uses the file.
     Released(Weak<PositionedFile>),
     /// The input is in a store.
     Stored(Arc<dyn Source>),
@@ -191,7 +192,7 @@ impl InputFile {
         if let Some(stamp) = &self.stamp {
             let now = Stamp::of(&now);
             if !stamp.is_same_file(&now) {
-                return Err(self.changed("another file replaced it, and not all inputs can stay open"));
+                return Err(self.changed("another file replaced it while it was closed between two passes"));
             }
             if let Some(changes) = stamp.changes(&now) {
                 return Err(self.changed(&changes));
@@ -205,7 +206,8 @@ impl InputFile {
         self.companions().iter().try_for_each(|companion| companion.check_unchanged())?;
         let (Some(stamp), Some(now)) = (&self.stamp, self.current_stamp()?) else { return Ok(()) };
         match stamp.changes(&now) {
-            // if the file is released, another file can be at its path; that file was never read
+            // if the file is released, another file can have replaced it at its path; that file was
+            // never read, so its stamp does not matter
             Some(changes) if stamp.is_same_file(&now) => Err(self.changed(&changes)),
             _ => Ok(()),
         }
@@ -231,7 +233,9 @@ impl InputFile {
     }
 
     fn changed(&self, how: &str) -> Error {
-        let message = format!("the file changed while it was read ({how}); try again when no program writes to it");
+        let message = format!(
+            "the file changed while it was read ({how}); convert it again when no program changes or replaces it"
+        );
         Error::bad_input(message).with_path(&self.name)
     }
 }

@@ -70,8 +70,8 @@ fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
 
 /// The message about the Arrow files of a cache. They are refused, because some are splits and
 /// others are results of computations.
-const CACHE: &str = "the folder is a cache of the library datasets and contains several splits and computed results; \
-                     name the intended files, such as FOLDER/*-train.arrow";
+const CACHE: &str = "the folder is a cache of the Python library `datasets` and contains several splits and computed \
+                     results; name the intended files, such as FOLDER/*-train.arrow";
 
 /// The file that identifies a cache of the library `datasets`.
 const CACHE_MARK: &str = "dataset_info.json";
@@ -235,10 +235,11 @@ fn list_error(path: &Path, error: io::Error) -> Error {
     Error::io("listing the folder", error).with_path(path)
 }
 
-/// Refuses a saved dataset inside a folder, because its files have their own order.
+/// Refuses a saved dataset in a subfolder of an input, because `state.json` states the order of its
+/// files, which can differ from the byte order of their paths.
 fn check_not_saved(folder: &Path, name: &OsStr) -> Result<()> {
     if SAVED_MARKS.iter().any(|mark| name == *mark) && saved_shards(folder)?.is_some() {
-        let message = "the folder was saved by the library datasets and must be a separate input; pass its own path";
+        let message = "a folder saved by the Python library `datasets` must be a separate input; pass its own path";
         return Err(Error::bad_input(message).with_path(folder));
     }
     Ok(())
@@ -398,8 +399,8 @@ fn list_prefix(prefix: &Path, store: &dyn InputStore) -> Result<Vec<PathBuf>> {
         path.file_name().is_some_and(|name| name == CACHE_MARK || SAVED_MARKS.iter().any(|mark| name == *mark))
     };
     if found.are_arrow() && all.iter().any(is_mark) {
-        let message = "this folder was written by the library datasets, which defines the order of its files; \
-                       name the intended files with a pattern, or use a local copy of the folder";
+        let message = "this folder was written by the Python library `datasets`, which defines the order of its \
+                       files; name the intended files with a pattern, or use a local copy of the folder";
         return Err(Error::bad_input(message));
     }
     let chosen = found.chosen();
@@ -500,14 +501,14 @@ mod tests {
     #[test]
     fn tables_of_other_libraries_are_refused() {
         for (input, mark) in [
-            ("s3://b/delta", "s3://b/delta: the folder is a Delta table (_delta_log)"),
-            ("s3://b/delta/*.parquet", "(_delta_log)"),
-            ("s3://b/d*/**/*.parquet", "(_delta_log)"),
-            ("s3://b/delta/year=2", "(_delta_log)"),
-            ("s3://b/delta/year=2/*.parquet", "(_delta_log)"),
-            ("s3://b/ice", "s3://b/ice: the folder is an Iceberg table (metadata)"),
-            ("s3://b/ice/data/", "(metadata)"),
-            ("s3://b/hudi", "(.hoodie)"),
+            ("s3://b/delta", "s3://b/delta: the folder is a Delta table (it contains \"_delta_log\")"),
+            ("s3://b/delta/*.parquet", "(it contains \"_delta_log\")"),
+            ("s3://b/d*/**/*.parquet", "(it contains \"_delta_log\")"),
+            ("s3://b/delta/year=2", "(it contains \"_delta_log\")"),
+            ("s3://b/delta/year=2/*.parquet", "(it contains \"_delta_log\")"),
+            ("s3://b/ice", "s3://b/ice: the folder is an Iceberg table (it contains \"metadata\")"),
+            ("s3://b/ice/data/", "(it contains \"metadata\")"),
+            ("s3://b/hudi", "(it contains \".hoodie\")"),
             ("s3://b/lance", "a Lance dataset"),
             ("s3://b/zarr", "s3://b/zarr: the folder is a Zarr store"),
         ] {
@@ -532,7 +533,7 @@ mod tests {
         for (input, finding) in [
             ("s3://b/train/*.arrow", "no object matches"),
             ("s3://b/train/[", "not a pattern"),
-            ("s3://b/other", "library datasets"),
+            ("s3://b/other", "library `datasets`"),
             ("s3://b/both", "Parquet and Arrow files"),
         ] {
             let error = found(BUCKET, input).join(" ");

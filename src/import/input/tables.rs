@@ -52,8 +52,8 @@ impl TableFormat {
     fn error(&self, folder: &Path) -> Error {
         let Self { mark, name, reason, reader } = self;
         let message = format!(
-            "the folder is {name} ({mark}), {reason}; read it with its own library ({reader}) and convert the result, \
-             or name individual files"
+            "the folder is {name} (it contains {mark:?}), {reason}; read it with its own library ({reader}) and \
+             convert the result, or name individual files"
         );
         Error::bad_input(message).with_path(folder)
     }

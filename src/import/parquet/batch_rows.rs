@@ -33,7 +33,8 @@ const MAX_TEXT_BYTES: u64 = 1 << 30;
 const MAX_BATCH_BYTES: usize = 8 * SLICE_BYTES;
 /// The maximum factor by which the number of rows grows at once, because later rows can be larger.
 const MAX_GROWTH: usize = 16;
-/// The minimum factor of growth that justifies skipping more rows than a first batch has.
+/// The minimum factor by which the number of rows must grow to justify another decoder, if that
+/// decoder would have to skip more rows than the first batch of the row group has.
 const MIN_GROWTH: usize = 8;
 
 /// The number of rows in the batches of one row group.

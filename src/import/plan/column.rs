@@ -2,8 +2,8 @@
 //!
 //! A column starts as the column of the first input. The same column of other inputs is combined
 //! with it, and the caller's options cast it or declare its shape. The first pass then finds facts
-//! that only the data shows: extents, dimensions to unfold, units. After that, the column has a
-//! final [schema](Column::schema).
+//! that only the data shows: extents, dimensions that must become lists, units. After that, the
+//! column has a final [schema](Column::schema).
 
 use super::value_cast::ValueCast;
 use crate::format::{CastFacts, path};

@@ -27,7 +27,7 @@ pub(in crate::import) struct InputColumn {
     pub kind: Result<ColumnKind, String>,
     pub nullable: bool,
     pub metadata: Metadata,
-    /// Known if the input is a tensilo file.
+    /// The shape and the cast in the file, if the input is a tensilo file.
     pub stored: Option<StoredColumn>,
     /// Set if the column has no values, only the nulls of a struct.
     pub struct_nulls: Option<StructNulls>,
@@ -119,7 +119,7 @@ pub(in crate::import) enum Level {
 }
 
 impl Level {
-    fn rank(&self) -> usize {
+    fn ndim(&self) -> usize {
         match self {
             Self::Open => 1,
             Self::Fixed(extents) => extents.len(),
@@ -146,8 +146,8 @@ impl ColumnKind {
     pub(in crate::import) fn tensors(element: StoredElement, mut levels: Vec<Level>) -> Result<Self, String> {
         levels.extend(element.extent.map(|extent| Level::Fixed(vec![extent])));
         let kind = Self { levels, element_extent: element.extent, ..Self::scalar(element.dtype) };
-        if kind.rank() > limits::RANK {
-            return Err(format!("{} dimensions, but the format allows {}", kind.rank(), limits::RANK));
+        if kind.ndim() > limits::DIMENSIONS {
+            return Err(format!("{} dimensions, but the format allows {}", kind.ndim(), limits::DIMENSIONS));
         }
         Ok(kind)
     }
@@ -193,8 +193,8 @@ impl ColumnKind {
     }
 
     /// Returns the number of dimensions.
-    pub(in crate::import) fn rank(&self) -> usize {
-        self.levels.iter().map(Level::rank).sum()
+    pub(in crate::import) fn ndim(&self) -> usize {
+        self.levels.iter().map(Level::ndim).sum()
     }
 
     /// Returns the number of dimensions that the type leaves open.
@@ -206,7 +206,7 @@ impl ColumnKind {
     /// must be a separate level.
     pub(in crate::import) fn can_unfold(&self, dimensions: usize) -> bool {
         let outer = self.list_levels().get(..dimensions);
-        !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.rank() == 1))
+        !self.variable_tensor && outer.is_some_and(|levels| levels.iter().all(|level| level.ndim() == 1))
     }
 
     /// Turns the outermost dimensions into lists. Returns the levels of these dimensions.

@@ -5,9 +5,10 @@
 //! are collected first, so that one error lists them.
 //!
 //! The nulls of a struct also form a column. This column is selected together with the fields of
-//! the struct, and it is written if the first pass finds a null struct in any source. If sources
-//! differ in whether a column is a field of a struct, the column has no path in the file, and the
-//! nulls of the struct have no column.
+//! the struct, and it is written if the first pass over the sources finds a null struct in any of
+//! them. A column `a.b` can be the field `b` of a struct `a`, or a column whose name contains a
+//! dot. If sources differ in this, the file stores a column without a path, that is, not as a field
+//! of a struct, and the nulls of the struct have no column.
 
 use super::column::{Column, describe};
 use super::select::{Renames, apply_options, check_names, choose};
@@ -42,8 +43,8 @@ impl Plan {
         self.positions.iter_mut().for_each(|positions| chosen(positions, retained));
     }
 
-    /// Removes the columns for the nulls of structs if they are not written. This is called after
-    /// the first pass, which decides which of them are written.
+    /// Removes the columns of struct nulls that are not written. This is called after the first
+    /// pass, which decides which of them are written.
     pub(in crate::import) fn settle_structs(&mut self) -> Result<()> {
         let is_written = |column: &Column| column.struct_nulls.is_none_or(|nulls| nulls.is_written);
         let retained: Vec<bool> = self.columns.iter().map(is_written).collect();
@@ -257,9 +258,10 @@ impl OtherStructs {
         Self { by_path: by_path.collect() }
     }
 
-    /// Combines a column of the plan with the nulls of the same struct, and returns the position of
-    /// these nulls. If the source has no such struct, the column loses its path. If the column must
-    /// be written, because a tensilo file has it, the missing struct is an error.
+    /// Combines a column of the plan, which holds the nulls of a struct, with the nulls of the same
+    /// struct in this source, and returns their position. If the source has no such struct, the
+    /// column loses its path, so it is removed from the plan later. But if the column must be
+    /// written, because a tensilo file has it, the missing struct is an error.
     fn join(&mut self, column: &mut Column) -> std::result::Result<Option<usize>, String> {
         match column.path().and_then(|path| self.by_path.remove(path)) {
             Some((other, position)) => {
@@ -274,7 +276,8 @@ impl OtherStructs {
         }
     }
 
-    /// Returns the names of columns of a tensilo file that match no column of the plan.
+    /// Returns the names of the remaining columns that must be written, because a tensilo file has
+    /// them. The plan has no such columns.
     fn needed(&self) -> impl Iterator<Item = &str> {
         self.by_path.values().map(|(column, _)| column).filter(|column| is_written(column)).map(|c| c.name.as_str())
     }
@@ -284,8 +287,8 @@ fn is_written(column: &Column) -> bool {
     column.struct_nulls.is_some_and(|nulls| nulls.is_written)
 }
 
-/// Returns which columns all sources have. The remaining columns are the nulls of structs whose
-/// fields have no path.
+/// Returns, for each column, whether all sources have it. The other columns are the nulls of
+/// structs whose fields have lost their path.
 fn common(columns: &[Column]) -> Vec<bool> {
     let values = columns.iter().filter(|column| !column.follows_fields());
     let enclosing: HashSet<&str> = values.filter_map(Column::path).flat_map(path::enclosing).collect();
@@ -295,7 +298,7 @@ fn common(columns: &[Column]) -> Vec<bool> {
 
 /// Returns the error about a struct whose name cannot be the name of the column for its nulls.
 fn struct_name_error(column: &Column) -> Error {
-    let message = "cannot be stored: the nulls of a struct are stored in a column with its name, and this \
-                   name is taken or invalid; rename the struct";
+    let message = "cannot be stored: the nulls of this struct need a column with the name of the struct, but \
+                   another column has this name or the name is invalid; rename the struct";
     Error::bad_input(message).with_column(&column.name).with_advice([Advice::SkipColumns])
 }

@@ -53,7 +53,9 @@ pub(super) fn choose<'a>(
     };
     chosen.retain(|(_, column)| !options.skip.iter().any(|selector| selects(selector, &column.name)));
     if chosen.is_empty() {
-        return Err(Error::bad_argument("no column is left to convert"));
+        return Err(Error::bad_argument(
+            "no column is left to convert: the options select none of the columns, or skip all of them",
+        ));
     }
     Ok(with_nulls(&structs, chosen))
 }
@@ -109,7 +111,7 @@ pub(super) fn apply_options(
     }
     for (name, shape) in &options.shapes {
         let column = find(columns, &new_name(name))?;
-        let lists = column.kind.rank().saturating_sub(shape.rank());
+        let lists = column.kind.ndim().saturating_sub(shape.ndim());
         if column.kind.can_unfold(lists) {
             column.unfold(lists);
         }
@@ -164,7 +166,7 @@ pub(in crate::import) fn check_shape(column: &Column, shape: &Shape) -> Result<(
         expected.is_none_or(|expected| *extent == Extent::Fixed(expected))
     };
     if column.kind.dtype.is_string()
-        || expected.len() != shape.rank()
+        || expected.len() != shape.ndim()
         || !expected.iter().zip(shape.extents()).all(fits)
     {
         let levels: Vec<String> = column.kind.levels.iter().map(ToString::to_string).collect();
@@ -287,7 +289,7 @@ fn overlapping_renames(name: &str, next: &str) -> Error {
     if name == next {
         return Error::bad_argument(format!("{name:?} is renamed twice"));
     }
-    Error::bad_argument(format!("{next:?} lies inside {name:?}; rename only one of them"))
+    Error::bad_argument(format!("{next:?} is inside the struct {name:?}; rename only one of them"))
 }
 
 /// Returns the last name of `to`, without the names of the enclosing structs.

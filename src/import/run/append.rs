@@ -1,4 +1,4 @@
-//! Appends to tensilo files, and conversions with given columns.
+//! Appending to a tensilo file, and converting to files whose columns are given.
 //!
 //! The columns of a file or table are fixed, so each input is matched against them individually
 //! ([`AppendPlan`]), and no first pass is needed. Values that contradict the columns are refused
@@ -31,13 +31,13 @@ use std::path::{Path, PathBuf};
 /// columns of the file, in any order: the same names, types and shapes. If a column was rounded
 /// when the file was written, the values of the inputs are rounded in the same way, from the same
 /// type. An input may declare a column nullable even if the file's column is not, as long as the
-/// input has no null in it. A nullable column may be missing, or have the type null. Columns of
-/// formats that do not declare types take the types of the file; see
+/// input has no null in it. A nullable column may be missing, or have the type null. If the format
+/// of an input does not declare types, the input's columns get the types of the file; see
 /// [the module](crate::import#inputs). The Arrow type is the only metadata of a column that is
 /// compared. If columns differ, the error lists all differences.
 ///
-/// All samples become visible at once, after the last one has been written, and the file is then
-/// finished. After an error, the file is unchanged, byte for byte. This includes the error
+/// All samples become visible at once, after the last one has been written. After an error, the
+/// file is unchanged, byte for byte. This includes the error
 /// [`Cancelled`](crate::ErrorKind::Cancelled), which is returned if `progress` returns `Break`. An
 /// input that is the file itself is refused. If the process is killed, the bytes written so far
 /// follow the last commit. Readers ignore these bytes. The next [`append()`] fails, and its error
@@ -289,8 +289,8 @@ impl AppendPlan {
         if differences.list.is_empty() { Ok(plan) } else { Err(differences) }
     }
 
-    /// Adds the nulls of nullable structs that the file does not store, although it has fields of
-    /// these structs. They are read only to refuse null structs.
+    /// Adds the nulls of each nullable struct that has fields in the file, but no column for its
+    /// nulls. They are read only to refuse null structs.
     fn add_structs(&mut self, schema: &Schema, structs: &[(usize, &InputColumn)]) {
         let paths = field_paths(schema.columns.iter());
         let in_file: HashSet<&str> = paths.iter().flatten().flat_map(|path| path::enclosing(path.text)).collect();
@@ -312,7 +312,7 @@ struct FileDifferences {
     advice: Vec<Advice>,
 }
 
-/// The difference of one column.
+/// How a column of a source differs from the column of the file.
 struct ColumnDifference {
     text: String,
     advice: Option<Advice>,
@@ -367,9 +367,9 @@ fn column(
         return Ok((column, position));
     }
     let text = format!("is {}, but {} in the file", describe(&column), describe_file_column(file_column));
-    let varying = || vec![None; file_column.shape.rank()];
-    let same_rank = column.kind.rank() == file_column.shape.rank();
-    let advice = (same_type && same_rank).then(|| Advice::ConvertAgain(varying()));
+    let varying = || vec![None; file_column.shape.ndim()];
+    let same_ndim = column.kind.ndim() == file_column.shape.ndim();
+    let advice = (same_type && same_ndim).then(|| Advice::ConvertAgain(varying()));
     Err(ColumnDifference { text, advice })
 }
 
@@ -390,7 +390,7 @@ fn in_unit_of(file_column: &ColumnSchema, mut column: Column) -> Column {
 
 /// Describes a column of the file, like `describe` for a column of an input.
 fn describe_file_column(file_column: &ColumnSchema) -> String {
-    let shape = if file_column.dtype.is_string() || file_column.shape.rank() == 0 {
+    let shape = if file_column.dtype.is_string() || file_column.shape.ndim() == 0 {
         String::new()
     } else {
         file_column.shape.to_string()

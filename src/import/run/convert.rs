@@ -104,8 +104,8 @@ fn in_two_passes<T>(
     })
 }
 
-/// Converts a source that can be read only once. Open dimensions vary unless the caller declares
-/// them, and nullable structs have a column for nulls.
+/// Converts a source that can be read only once. Dimensions whose extent the type leaves open vary
+/// unless the caller declares them, and each nullable struct gets a column for its nulls.
 #[cfg(feature = "arrow")]
 pub(in crate::import) fn run_once<K: Sink>(
     source: &dyn RowSource,
@@ -165,7 +165,7 @@ fn copy(
 }
 
 const NO_COLUMN_FOR_NULLS: &str = "found a null struct, but the file has no column for the nulls of this struct; \
-                                   convert the inputs of the file and this input to a new file";
+                                   convert this input together with the inputs of the file to a new file";
 
 fn planned<'a>(sources: &[&'a dyn RowSource], plan: &'a Plan) -> Vec<PlannedSource<'a>> {
     let sources = sources.iter().zip(&plan.positions);

@@ -1,8 +1,9 @@
 //! The public functions that convert files to one file or several.
 //!
-//! All of them open a [`Conversion`]. If an input has nulls that contradict its statistics, the
-//! first pass was skipped wrongly. In that case, functions that can replace their sink start over.
-//! Other functions fail, and the error advises to ignore statistics.
+//! All of them open a [`Conversion`]. The first pass does not read columns that have no nulls
+//! according to the statistics of an input. If such a column has nulls anyway, the plan can be
+//! wrong. In that case, functions that can replace their sink start over without the statistics.
+//! Other functions fail, and the error advises the caller to ignore the statistics.
 
 use crate::error::Advice;
 use crate::import::input::{self, OpenInput};
@@ -20,9 +21,9 @@ use std::path::{Path, PathBuf};
 ///
 /// The output appears when it is complete ([`AtomicFile`]). After an error, nothing has changed at
 /// `output`. If an input changes while it is read, the conversion fails
-/// ([`ErrorKind::BadInput`](crate::ErrorKind)). If `progress` breaks, the conversion ends with an
-/// error of kind [`Cancelled`](crate::ErrorKind::Cancelled). An output that is one of the inputs,
-/// under any path, is refused even if it may be overwritten.
+/// ([`ErrorKind::BadInput`](crate::ErrorKind)). If `progress` returns `Break`, the conversion ends
+/// with an error of kind [`Cancelled`](crate::ErrorKind::Cancelled). An output that is one of the
+/// inputs, under any path, is refused even if it may be overwritten.
 pub fn convert(
     inputs: &[PathBuf],
     output: &Path,

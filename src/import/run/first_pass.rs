@@ -112,7 +112,7 @@ pub(super) fn complete(
             scan.run(&mut finders, &mut rows, &mut |rows| progress(Progress::Scanning { done: rows, total }))
                 .map_err(|error| with_source_path(error, *source))?;
         }
-        // the pass can have ended early
+        // the scan may have ended before the last row
         rows = source.row_count().map_or(rows, |count| start.saturating_add(count));
     }
     for (column, finder) in plan.columns.iter_mut().zip(&finders) {
@@ -138,7 +138,7 @@ struct Scan<'a> {
     columns: &'a [Column],
     /// The position of each column in the source.
     positions: &'a [usize],
-    /// The numbers of the columns to examine, and whether they can have nulls.
+    /// The index of each column to examine, and whether it can have nulls.
     unsettled: &'a [(usize, bool)],
 }
 
@@ -292,7 +292,8 @@ impl ExtentCounts {
         (odd.saturating_mul(ONE_IN) <= self.sample_count()).then_some((most_common.extent, others))
     }
 
-    /// Returns the number of samples that determine this extent, or 0 if too many samples differ.
+    /// Returns the number of samples whose extent in this dimension is known, or 0 if too many
+    /// samples differ.
     fn sample_count(&self) -> u64 {
         match self {
             Self::Few(occurrences) => occurrences.iter().map(|occurrence| occurrence.sample_count).sum(),

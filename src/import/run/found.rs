@@ -103,7 +103,7 @@ pub struct OddSample {
     /// The index of the sample in the file.
     pub sample: u64,
     /// The shape of the sample. An unknown extent, such as an extent inside an empty list, is
-    /// varying.
+    /// reported as varying.
     pub shape: Shape,
 }
 

@@ -121,7 +121,7 @@ fn field_mismatch(i: usize, found: Option<&FieldRef>, expected: Option<&FieldRef
     Error::bad_input(message)
 }
 
-/// A reader, which the first pass consumes.
+/// A reader, which can be read only once.
 struct SinglePass<R> {
     schema: SchemaRef,
     reader: RefCell<Option<R>>,

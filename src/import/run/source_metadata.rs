@@ -34,8 +34,9 @@ pub(super) fn preserve_fields(schema: &mut Schema) {
         let columns = saved_schema::columns(field);
         !columns.is_empty() && columns.iter().all(|name| names.contains(name.as_str()))
     });
-    // with structs or casts, the schema is needed: an export of some columns finds the order of
-    // struct fields in it, and an export marks the cast of a field that is not in it
+    // the comparison below is not sufficient for structs and casts: an export of some columns takes
+    // the order of struct fields from the schema, and an export adds a summary of the cast to the
+    // metadata of a field
     let is_implied = schema.columns.iter().all(|column| column.cast.is_none() && column.path().is_none());
     if is_implied && fields == plain_fields(schema) {
         schema.metadata.remove(saved_schema::KEY);
@@ -55,7 +56,8 @@ pub(super) fn preserve_fields(schema: &mut Schema) {
 }
 
 /// Returns an Arrow schema without the values of some dictionaries and, if that does not suffice,
-/// without some fields. Drops the longest first. Also returns the names of the dropped fields.
+/// without some fields. The longest values and the longest fields are dropped first. Also returns
+/// the names of the dropped fields.
 #[cfg(feature = "arrow")]
 fn shortened(mut fields: Vec<FieldRef>) -> (Option<String>, Vec<String>) {
     // each encoding includes a header, so the sum is slightly too large

@@ -34,7 +34,8 @@ pub(super) trait SampleTarget {
     /// the raw sizes of these rows, or is empty if the target does not need them.
     fn take(&mut self, rows: usize, bytes: &[usize]) -> Result<usize>;
 
-    /// Pushes samples. `casts` has the cast facts of the columns that were already cast.
+    /// Pushes samples. `casts` has the cast facts of the columns whose values were cast before this
+    /// call.
     fn push_batch(&mut self, columns: &[ColumnBatch<'_>], casts: &[Option<CastFacts>]) -> Result<()>;
 }
 

@@ -11,7 +11,8 @@ use crate::kernel::vectors::x86_64::{load_16, load_32, store_lanes};
 use std::arch::x86_64::*;
 
 /// For each number of bits to remove, the upper byte of the factor that moves the other bits of a
-/// state to the upper half of the product. The factor for 0 bits would be 2^16.
+/// state to the upper half of the product. The factor for 0 bits would be 2^16, which does not fit,
+/// so [`shift`] handles the entry 0 separately.
 const FACTOR: [u8; 16] = [0, 128, 64, 32, 16, 8, 4, 2, 1, 0, 0, 0, 0, 0, 0, 0];
 
 intrinsics! {

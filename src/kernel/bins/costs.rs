@@ -1,4 +1,5 @@
-//! The costs of groups of bins in each class. Encoders use them to choose the class of each group.
+//! The costs of groups of bins in each class. [The parent module](super) explains groups and
+//! classes. Encoders use them to choose the class of each group.
 //!
 //! The cost of a group in a class is a sum over its bins: the number of occurrences of a bin, times
 //! the cost of the bin in the class. Costs are integers stored as floats, because processors

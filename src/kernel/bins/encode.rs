@@ -2,18 +2,18 @@
 //!
 //! rANS is a stack: the encoder pushes what the decoder pops. Encoding therefore undoes the steps
 //! of decoding in reverse order, from the last group to the first, and writes the stream from its
-//! end to its start:
+//! end to its start. [The parent module](super) defines the variables:
 //!
 //! ```text
-//! put the low byte, if the bin has one
+//! write the low byte of the window to the stream, if K[bin] >= 8
 //! shrink, then state = state * 2^bits + raw
 //! shrink, then state = (state / F[bin] << 8) + state % F[bin] + C[bin]
 //! ```
 //!
-//! *Shrink* means: if the next step would make the state too large, move the lower byte of the
-//! state to the stream. A refill of the decoder takes this byte back. To divide, vectors multiply
-//! by a reciprocal. The resulting quotient can be one too small, and is then corrected
-//! ([`reciprocal`] has the proof).
+//! *Shrink* means: if the state after the assignment would exceed 16 bits, first move the lower
+//! byte of the state to the stream. When the decoder reaches this point, a refill moves the byte
+//! back into the state. To divide, vectors multiply by a reciprocal. The resulting quotient can be
+//! one too small, and is then corrected ([`reciprocal`] has the proof).
 //!
 //! No step has a branch for elements that cannot be coded. Instead, kernels record whether there
 //! were any. If so, the block is dropped at the end.
@@ -109,7 +109,7 @@ implementations!(Kernel);
 
 /// The tables of an encoder, made from a [`BinModel`].
 ///
-/// Encoding with any model is safe.
+/// Encoding with any model is safe, even if no file can have this model.
 pub struct EncoderModel {
     /// The lower byte of the `V` of each bin.
     low: [u8; BINS],
@@ -120,7 +120,8 @@ pub struct EncoderModel {
     /// For each bin, 2 to the power of the number of bits that its elements add to the state: 1 to
     /// 128.
     scale: [u8; BINS],
-    /// For each bin, the maximum upper byte of a state to which its bits can be added.
+    /// For each bin, the maximum upper byte that a state can have before the bits of an element are
+    /// added, so that the new state fits in 16 bits.
     max_upper: [u8; BINS],
     /// Whether there are more than 32 bins.
     is_wide: bool,

@@ -433,8 +433,8 @@ impl Coder<'_> {
         bins
     }
 
-    /// Takes bits from the states of elements in these bins. `taken` maps an entry of
-    /// [`BinModel::taken`]. The lower four bits of its result are the number of bits.
+    /// Takes bits from the states of elements in these bins. `taken` converts the entry of a bin in
+    /// [`BinModel::taken`]. The lower four bits of the result are the number of bits to take.
     fn raw(&mut self, model: &BinModel, bins: &[u8], taken: impl Fn(u8) -> u8) -> [u8; GROUP] {
         let mut all = [0; GROUP];
         for (i, (raw, &bin)) in all.iter_mut().zip(bins).enumerate() {

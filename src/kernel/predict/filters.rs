@@ -32,7 +32,7 @@ pub struct FilterBank {
     pub taps: usize,
     /// The number of segments after which the prediction restarts. 0 is treated as 1.
     pub restart: u16,
-    /// The number that stands for 0.
+    /// The number that filters treat as 0. It is subtracted from each number before the products.
     pub zero: u16,
 }
 

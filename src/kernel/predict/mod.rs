@@ -2,11 +2,12 @@
 //! of the specification), and the option *filters* (chapter 5.15).
 //!
 //! Neighboring elements are similar, so encodings store only the difference between each element
-//! and its prediction. A sample is treated as rows of `stride` elements. *delta* predicts the
-//! element above, and *lorenzo* predicts `left + above - above_left`. *separable* extrapolates down
-//! the column, and then uses the error on the left as a correction. *filters* are linear
-//! predictions from up to 16 preceding numbers. The first row is predicted from the left, the first
-//! column from above, and the first element as 0. Arithmetic wraps around, so undoing is exact.
+//! and its prediction. A sample is treated as rows of `stride` elements. *delta* predicts that an
+//! element equals the element above it. *lorenzo* predicts `left + above - above_left`. *separable*
+//! extrapolates down the column, and then uses the error on the left as a correction. *filters* are
+//! linear predictions from up to 16 preceding numbers. The first row is predicted from the left,
+//! the first column from above, and the first element as 0. Arithmetic wraps around, so undoing is
+//! exact.
 //!
 //! Encoding is easy to vectorize: all elements are known, and no residual depends on another.
 //! Decoding is a recurrence: each element depends on the element before it, so the lanes of a

@@ -225,7 +225,8 @@ impl<T: Vectors> RowUndo<T> {
     /// Replaces the residuals of a group of rows with the errors of the downward prediction.
     ///
     /// If a tile has more rows than the group, the extra rows are copies of the last row and get
-    /// its errors. They also get its weights, because the first group has at least two rows.
+    /// its errors. They also get its weights: only the first row of a sample has other weights, and
+    /// it is not the last row, because the first group has at least two rows.
     #[inline(always)]
     fn group(&self, rows: &mut [u8], is_first: bool) {
         let left = if is_first { &self.first } else { &self.left };

@@ -2,7 +2,7 @@
 //!
 //! Sums work on elements of any [`Word`]. Tiles and products work on elements of 2 bytes. A vector
 //! has one or two lanes of 16 bytes, and shuffles stay within their lane. Shuffles of AVX-512 cross
-//! these lanes, so each of its vectors is treated as one lane of 64 bytes. It also has its own
+//! these lanes, so each of its vectors is treated as one lane of 64 bytes. AVX-512 also has its own
 //! implementation of `sums`.
 
 use crate::kernel::Word;

@@ -425,7 +425,8 @@ fn every_division_is_exact() {
 }
 
 /// Divides states by a frequency. Returns the lower bytes, the upper bytes and the stream after a
-/// group whose elements are all in one bin. The bin has a single value and the first slots.
+/// group whose elements are all in one bin. The bin contains a single value, and its slots start at
+/// 0.
 fn divided(states: &[u16; GROUP], frequency: u8) -> Vec<u8> {
     let frequency = u32::from(frequency);
     let (mut lower, mut upper, mut stream) = (Vec::new(), Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! The last steps of mappings: dictionaries and float multiples.
+//! The last steps of undoing mappings: dictionaries and float multiples.
 
 use super::{Guarded, Misaligned, Random, WIDTHS, contents, offsets};
 use crate::kernel::{

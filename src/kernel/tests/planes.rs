@@ -413,7 +413,7 @@ fn lengths_of_every_bit_and_of_anything() {
     }
 }
 
-/// Lengths above the width give unspecified results, but cause no access outside of the buffers.
+/// Lengths above the width produce unspecified results, but cause no access outside of the buffers.
 #[test]
 #[cfg_attr(miri, ignore = "large")]
 fn lengths_beyond_the_width_do_no_harm() {

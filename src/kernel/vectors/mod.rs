@@ -39,8 +39,9 @@ impl RowOffsets {
     }
 }
 
-/// Prefetches bytes that will be read soon into the cache. Cost: about one cycle per 64 bytes. Does
-/// nothing on targets other than x86-64, because Rust has no stable prefetch there.
+/// Prefetches bytes into the cache. Callers pass bytes that will be read soon. Cost: about one
+/// cycle per 64 bytes. Does nothing on targets other than x86-64, because Rust has no stable
+/// prefetch there.
 #[inline]
 pub fn prefetch_cache_lines(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]

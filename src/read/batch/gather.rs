@@ -1,8 +1,9 @@
 //! Reads many samples with one call: plan, fetch, decode.
 //!
 //! All columns are planned together, and their bytes are fetched together, in waves: groups of
-//! requests that one call of the source reads. As soon as the wave of a task has arrived, the task
-//! is decoded to the positions of its samples.
+//! requests that one call of the source reads. A task is the set of samples that are read together
+//! from one chunk. As soon as the wave with its bytes has arrived, the task is decoded to the
+//! positions of its samples.
 //!
 //! Bytes normally pass through the buffer of a wave. If the source reads one range after another,
 //! two kinds of reads bypass it, which saves a copy:

@@ -175,7 +175,7 @@ impl ReadPlan {
     pub(in crate::read) fn column(&self, number: usize) -> Result<&ColumnInner> {
         self.columns.get(number).ok_or_else(|| {
             Error::bad_argument(format!(
-                "there is no column number {number}; the plan has {} columns",
+                "there is no column number {number}; the plan has {} columns, numbered from 0",
                 self.columns.len()
             ))
         })

@@ -493,8 +493,8 @@ impl TaskList {
             // `i` is below the chunk's sample count
             let bytes = planner.values_range(column, body, &(i..i.saturating_add(1)));
             let bytes = bytes.map_err(|error| at_sample(error, sample))?;
-            // if `bytes` were empty, the task would count as available and run before the task of
-            // the open chunk
+            // tasks without bytes run first; if this task were one of them, it could replace the
+            // open chunk before the task that uses that chunk has run
             let bytes = if bytes.is_empty() { 0..column.layout().element_bytes } else { bytes };
             let needed = planner.blocks_of(body, &bytes).map_err(|error| in_chunk(error, &task.location))?;
             let needed = needed.ok_or_else(|| Error::internal("a chunk to read block by block has no blocks"))?;

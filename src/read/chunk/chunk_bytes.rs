@@ -139,7 +139,8 @@ pub(in crate::read) fn check_blocks(
     if missing.is_empty() {
         return Ok(());
     }
-    // blocks are recorded in units, and a unit is recorded only if all of its blocks were read
+    // a chunk with many blocks has one bit for several consecutive blocks (a unit); the bit can be
+    // set only if all of these blocks were read and verified
     let expected = if part.has_blocks(&missing)? { missing } else { blocks.clone() };
     if part.check_crcs_of(&expected).is_err() {
         // only damage to a block that contains these bytes matters
@@ -259,7 +260,7 @@ fn check_header_only(column: &ColumnInner, location: &ChunkLocation) -> Result<b
         return Ok(false);
     }
     let header = chunk_header(column, &location.entry)?;
-    // otherwise the chunk violates, which is reported when it is loaded
+    // if the lengths differ, the chunk violates, which is reported when it is loaded
     let expected = u64::from(location.entry.sample_count).saturating_mul(u64_of(column.layout().inner_bytes));
     let right = u64::from(header.raw_bytes) == expected;
     if right {

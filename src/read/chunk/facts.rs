@@ -250,8 +250,8 @@ pub(in crate::read) fn explain(column: &ColumnInner, location: &ChunkLocation) -
     })
 }
 
-/// Returns the relative excess cost of the encoding that a profile chooses for a chunk; see
-/// [`Column::regret`](crate::Column::regret).
+/// Returns how much more the encoding that a profile chooses for a chunk costs than the cheapest
+/// one that the profile allows, as a fraction; see [`Column::regret`](crate::Column::regret).
 pub(in crate::read) fn regret(column: &ColumnInner, location: &ChunkLocation, profile: Profile) -> Result<f64> {
     profile.check_built()?;
     with_values(column, location, |values| values.regret(profile))

@@ -2,10 +2,11 @@
 //!
 //! An open chunk is in one of three states ([`open_chunk`]): its samples are read individually; its
 //! block index is in memory and blocks are read as samples need them; or the whole body is in
-//! memory. Reading one sample needs only the second state and decodes a block; reading most of a
-//! chunk uses the third. Verified blocks are recorded for the whole file, so that no byte is
-//! verified twice, unless the policy of the reader is [`Verification::Always`]. If a file is in
-//! memory and the parts of a chunk are stored raw, they are used in place ([`part_ranges`]).
+//! memory. If the file is not in memory, reading one sample uses the first state for raw chunks
+//! that were verified before, and the second for chunks with blocks. Reading most of a chunk uses
+//! the third. Verified blocks are recorded for the whole file, so that no byte is verified twice,
+//! unless the policy of the reader is [`Verification::Always`]. If a file is in memory and the
+//! parts of a chunk are stored raw, they are used in place ([`part_ranges`]).
 //!
 //! [`Verification::Always`]: crate::Verification::Always
 

@@ -3,7 +3,7 @@
 //! A chunk is in one of three states. *Unread*: individual samples are read from the file, which is
 //! possible for raw chunks with a fixed shape. *Indexed*: the block index is in memory, and blocks
 //! are read as samples need them. *Loaded*: the body is in memory, and its values are used in
-//! place, decoded sample by sample, or decoded as a whole.
+//! place, decoded sample by sample, or decoded completely.
 //!
 //! [`should_decode_whole`] decides when to decode the whole chunk: at once if most of it is
 //! requested, or after an eighth of it was decoded sample by sample. So reading all samples one by
@@ -204,16 +204,16 @@ impl OpenChunk {
         self.decoder.open(&chunk).map_err(|error| in_chunk(error, location))
     }
 
-    /// Returns the range in the body of the blocks that contain these bytes of the values. Returns
-    /// `None` if `bytes` is empty, or if the values are not divided into blocks. `body` contains
-    /// the block index.
+    /// Finds the blocks that contain these bytes of the values. Returns the range of the body that
+    /// these blocks occupy, or `None` if `bytes` is empty or the values are not divided into
+    /// blocks. `body` contains the block index.
     pub(in crate::read) fn blocks_of(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<Option<Range<usize>>> {
         let part = self.decoder.blocks(body)?.filter(|_| !bytes.is_empty());
         part.map(|part| part.stored_range(bytes)).transpose()
     }
 
     /// Verifies, according to the reader's policy, the blocks that contain these bytes of the
-    /// values. A chunk without blocks was verified as a whole when it was opened.
+    /// values. A chunk without blocks was verified completely when it was opened.
     #[inline]
     fn check(&self, column: &ColumnInner, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match self.location() {
@@ -313,8 +313,8 @@ impl OpenChunk {
         Some(start.saturating_add(values.start)..start.saturating_add(values.end))
     }
 
-    /// Runs the checks that bound the length of the values, before memory is allocated for `bytes`,
-    /// a range of them.
+    /// Runs the checks that bound the length of the values. Called before memory is allocated for
+    /// `bytes`, a range of the values.
     pub(in crate::read) fn check_length(&self, body: Body<'_>, bytes: &Range<usize>) -> Result<()> {
         match &self.current {
             Some(CurrentChunk {
@@ -436,7 +436,7 @@ pub(in crate::read) struct CachedBytes {
     pub bytes: Vec<u8>,
     /// The block index, if the blocks of the chunk are read individually.
     pub block_index: Option<Arc<ChunkBlockIndex>>,
-    /// The range in the body of the blocks in `bytes`, if they are read individually.
+    /// The range of the body that the blocks in `bytes` occupy, if blocks are read individually.
     pub blocks: Range<usize>,
 }
 

@@ -93,7 +93,7 @@ pub(in crate::read) fn values_only_chunk(
 }
 
 /// Verifies, according to the reader's policy, the blocks that contain these bytes of the values. A
-/// chunk without blocks was already verified as a whole.
+/// chunk without blocks was already verified completely.
 #[inline]
 pub(in crate::read) fn check_raw_values(
     column: &ColumnInner,

@@ -2,8 +2,9 @@
 //!
 //! The tasks of a plan are divided in order, and each segment has tasks of one column. The
 //! destinations are divided in the same way. If the shape is fixed, a segment gets the slots at the
-//! positions of its samples; if it is ragged, the entries at their ranks. Destinations of different
-//! segments do not overlap, so threads need no lock.
+//! positions of its samples. If it is ragged, the segment gets entries in two lists that are
+//! ordered by rank: where the values of each sample are, and its extents. Destinations of
+//! different segments do not overlap, so threads need no lock.
 //!
 //! Ragged values cannot be placed until the lengths of all samples are known. Each segment stages
 //! them, and the calling thread lays them out once all segments are decoded. The results of a

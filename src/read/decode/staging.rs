@@ -64,8 +64,8 @@ pub(in crate::read) trait StagedValues {
     /// Returns the lists that decoder number `decoder` has staged.
     fn words(&self, decoder: usize) -> &[u32];
 
-    /// If the values of decoder 0 end at `end`, swaps them with `out`, because they were staged in
-    /// the memory of the output. Returns whether they were swapped.
+    /// If the values of decoder 0 end at `end`, swaps them with `out`. This avoids a copy, because
+    /// the values were staged in the order of the output. Returns whether they were swapped.
     fn exchange(&mut self, end: usize, out: &mut AlignedBytes) -> bool;
 }
 
@@ -199,9 +199,9 @@ pub(in crate::read) fn copy_extents(layout: &Layout, content: &Content<'_>, i: u
     Ok(())
 }
 
-/// The word that stands for a null list. It cannot be a length: limits the number of members
-/// that take bytes in the shape part, or that take no bytes at all. limits the total length
-/// of all other items.
+/// The word that stands for a null list. No list has this many members: limits the members
+/// that take bytes in the shape part, and the members that take no bytes at all. All other members
+/// take bytes of the values, and limits the length of the values.
 const NULL: u32 = u32::MAX;
 
 /// Appends the words of the lists and items of sample `i` of a chunk to `words`.

@@ -166,9 +166,10 @@ impl Column {
         self.with_chunk_of(i, |location| explain(&self.0, location))
     }
 
-    /// Returns the relative excess cost of the encoding that `profile` chooses for chunk number
-    /// `chunk`, compared with the cheapest combination of encoding, transform, mapping and options
-    /// that the profile allows. 0.01 is one percent more. `None` after the last chunk.
+    /// Returns how much more the encoding that `profile` chooses for chunk number `chunk` costs
+    /// than the cheapest combination of encoding, transform, mapping and options that the profile
+    /// allows. The result is a fraction: 0.01 means that it costs one percent more. `None` after
+    /// the last chunk.
     ///
     /// The cost is the stored size times a weight. Encodings that decode slowly have higher
     /// weights.

@@ -149,7 +149,7 @@ impl OpenOptions {
         }))
     }
 
-    /// Limits a source to the bytes up to the commit to open.
+    /// Limits a source to the number of bytes set by [`OpenOptions::file_bytes`], if any.
     fn limit(&self, source: Arc<dyn Source>) -> Arc<dyn Source> {
         match self.file_bytes {
             Some(bytes) => Arc::new(FirstBytes::new(source, bytes)),
@@ -217,7 +217,7 @@ impl Reader {
         self.0.alignment
     }
 
-    /// Returns the number of commits up to the one that is read.
+    /// Returns the number of commits up to and including the one that is read.
     pub fn commit_count(&self) -> u32 {
         self.0.commit_count
     }

@@ -3,7 +3,8 @@
 //! This is the last step of a salvage. It visits the regions in file order and decides for each
 //! chunk:
 //!
-//! 1. A chunk contradicted by the evidence or by its neighbors counts as lost.
+//! 1. A chunk counts as lost if the evidence (the index and the footers) or its neighbors
+//!    contradict it.
 //! 2. A chunk also counts as lost if it starts before the end of the last chunk that was accepted
 //!    for its column. So the chunks of a column are always in ascending order, as in an index.
 //! 3. An intact chunk is accepted. So is a chunk whose body is damaged, if its values are divided
@@ -118,8 +119,8 @@ pub(super) struct SalvagedContent {
     pub columns: Vec<SalvagedColumn>,
     /// The largest sample count that any intact region implies.
     pub sample_count: u64,
-    /// The footer to trust: the last footer of the chain, or the last intact footer if there is no
-    /// chain.
+    /// The footer to trust: the last footer of the chain of confirmed commits ([`Evidence`]), or
+    /// the last intact footer if there is no chain.
     pub footer: Option<Footer>,
     /// The offset of the last intact footer, and its sample count.
     pub last_footer: Option<(u64, u64)>,
@@ -132,7 +133,8 @@ impl SalvagedContent {
     pub(super) fn end_at(&mut self, sample_count: u64) -> Result<()> {
         let found = self.sample_count;
         if found > sample_count {
-            let message = format!("expected {sample_count} samples, found {found}: this is a different file");
+            let message =
+                format!("expected at most {sample_count} samples, found {found}: this is not the expected file");
             return Err(Error::corrupt("R-7.3", message));
         }
         self.sample_count = sample_count;

@@ -1,18 +1,18 @@
 //! Judges the chunks of a damaged file by its index and its footers.
 //!
 //! A file id can be derived from the inputs, so an older file of the same schema can have the same
-//! id. A chunk that it left then has the right file id and valid checksums. Only the rest of the
-//! file can expose it. An entry of the index repeats all fields of a chunk's
-//! header, so it confirms the chunk as surely as CRC-32 can. But the index page itself can be
-//! stale. The content id settles that: it is a hash of the pages of a commit, its footer and the
-//! previous content id (chapter 7.5). If it matches, the pages and the footer belong together, and
-//! every chunk they list is *confirmed*. All other chunks in the range of that commit are
+//! id. If a chunk of that older file is still in this file, it has the right file id and valid
+//! checksums. Only the rest of this file can expose it. An entry of the index repeats all fields of
+//! a chunk's header, so it confirms the chunk as surely as CRC-32 can. But the index page itself
+//! can be stale. The content id settles that: it is a hash of the pages of a commit, its footer and
+//! the previous content id (chapter 7.5). If it matches, the pages and the footer belong together,
+//! and every chunk they list is *confirmed*. All other chunks in the range of that commit are
 //! contradicted.
 //!
-//! A damaged or stale page does no harm if the chunk headers are intact. Its entries repeat the
-//! fields of these headers, so they can be restored: forwards from the first sample of the page's
-//! index run, which lists the chunks that one commit added to one column, and backwards from its
-//! last. The content id shows whether the result is correct.
+//! A damaged or stale page does no harm if the chunk headers are intact, because its entries repeat
+//! the fields of these headers. The pages of a *run* list the chunks that one commit added to one
+//! column. The entries of a run are restored from chunk headers: forwards from the first sample of
+//! the run, and backwards from its last sample. The content id shows whether the result is correct.
 //!
 //! Confirmed commits form *chains*, because each content id includes the previous one. A mixture of
 //! two files can contain several chains, each valid for its own file, but only one of them can be

@@ -25,7 +25,8 @@
 //! other region.
 //!
 //! If two files have a common prefix and the end of this file is lost, rule 3 finds only the last
-//! of several foreign chunks. So links can contradict a chunk, but never *confirm* one.
+//! of several foreign chunks before a break. So links can contradict a chunk, but never *confirm*
+//! one.
 //!
 //! Rejected: trusting the longest segment. An interrupted copy can leave more of the old file than
 //! of the new one, and salvage would then return old values.

@@ -89,7 +89,7 @@ impl<'a> BodyCheck<'a> {
     /// regions before them.)
     pub(super) fn check(&mut self, header: &RegionHeader, span: SpanBytes<'_>) -> BodyFinding {
         let body = match self.check_with(header, span) {
-            // a single request for the body gives the same error wherever the span starts
+            // requests only the body, so that the error does not depend on where the span starts
             BodyFinding::Damaged(error) if error.kind() == ErrorKind::Io => {
                 self.check_with(header, SpanBytes::default())
             }

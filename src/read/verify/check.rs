@@ -38,12 +38,11 @@ use std::io;
 /// be read, that memory ran out, or that the file needs a newer release or a different build. Works
 /// even on files that cannot be opened.
 ///
-/// Cost: one pass over the file, limited by the speed of its source, or by how fast the
-/// threads compute CRC-32.
-/// Small chunks are fetched several MiB at a time; see [`Source::coalesce`]. Allocates 40 bytes for
-/// each chunk of a commit and, for each thread, at most 7 MiB plus, if it decodes, the stored and
-/// decoded size of the largest chunk. A damaged chunk that has blocks is read again, and its
-/// validity and shape are decoded.
+/// Cost: one pass over the file, limited by the speed of its source, or by how fast the threads
+/// compute CRC-32. Small chunks are fetched several MiB at a time; see [`Source::coalesce`].
+/// Allocates 40 bytes for each chunk of a commit, and at most 7 MiB for each thread. A thread that
+/// decodes also allocates the stored and decoded size of the largest chunk. A damaged chunk that
+/// has blocks is read again, and its validity and shape are decoded.
 pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<VerifyReport> {
     let mut report = VerifyReport { file_bytes: source.byte_count(), ..VerifyReport::default() };
     let file_header = match open_header(source) {
@@ -198,7 +197,10 @@ impl<'a> FileCheck<'a> {
                         "{bytes} bytes follow the last commit: an append is running, or was stopped before it committed"
                     ),
                 ),
-                false => (FindingKind::Damaged, format!("{bytes} bytes follow the last valid trailer")),
+                false => (
+                    FindingKind::Damaged,
+                    format!("{bytes} bytes follow the last valid trailer: a damaged commit, or bytes of another file"),
+                ),
             };
             Some((kind, Error::corrupt("R-2.7", message)))
         } else if is_clean && !self.check.ends_with_trailer() {
@@ -222,8 +224,8 @@ impl<'a> FileCheck<'a> {
 }
 
 /// Returns whether the bytes after the last commit, from `start` to the end of the file, were left
-/// by an uncommitted append. `trailer_crc` is the `header_crc` of the trailer that ends
-/// there; bytes left by an older file do not link to it.
+/// by an uncommitted append. `trailer_crc` is the `header_crc` of the trailer that ends at `start`;
+/// bytes left by an older file do not link to it.
 ///
 /// Cost: reads these bytes.
 fn is_uncommitted(source: &dyn Source, file_header: &FileHeader, start: u64, trailer_crc: u32) -> Result<bool> {

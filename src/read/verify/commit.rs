@@ -426,7 +426,11 @@ impl<'a> CommitCheck<'a> {
             .last_footer
             .filter(|&(offset, end)| offset == trailer.footer_offset && align(end, HEADER_LEN) == header.offset);
         if is_clean && (footer.is_none() || trailer.previous_trailer != self.last_trailer) {
-            let message = format!("the trailer points to the wrong footer or previous trailer: {trailer:?}");
+            let (footer_offset, _) = self.last_footer.unwrap_or_default();
+            let message = format!(
+                "the trailer states footer offset {} and previous trailer offset {}, expected {footer_offset} and {}",
+                trailer.footer_offset, trailer.previous_trailer, self.last_trailer
+            );
             return Err(Error::corrupt("R-7.7", message).with_offset(header.offset));
         }
         self.last_trailer = header.offset;

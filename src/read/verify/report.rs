@@ -121,7 +121,7 @@ pub struct Finding {
     pub region: Option<RegionKind>,
     /// The column of the damaged chunk, table or index page, if known.
     pub column: Option<Arc<str>>,
-    /// The range of samples that are lost or in doubt, if known. For damaged blocks, the samples
+    /// The range of samples that are or may be lost, if known. For damaged blocks, the samples
     /// with a byte in one of the blocks are lost, but empty samples in this range are not. For an
     /// index page, these are the samples that are found through it.
     pub samples: Option<Range<u64>>,

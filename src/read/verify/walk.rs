@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
     fn find_region(&mut self, at: u64) -> Result<Option<RegionHeader>> {
         let (file_id, end) = (self.file_header.fields.file_id, self.end);
         self.scan.first(at, end, |found| {
-            let is_later = found.kind != RegionKind::FileHeader; // this is always the first region
+            let is_later = found.kind != RegionKind::FileHeader; // the file header is always first
             is_later.then(|| intact_header(found.bytes, found.offset, file_id, end).ok()).flatten()
         })
     }

@@ -119,7 +119,7 @@ fn short_and_interrupted_writes_give_the_same_file() {
     }
 }
 
-/// This holds for a sink even if no writer uses it.
+/// The sink itself refuses further calls; it does not rely on the writer to make none.
 #[test]
 fn a_sink_that_has_failed_calls_nothing_again() {
     // resolving the path is call 0, and creating the file is call 1

@@ -130,8 +130,8 @@ fn check_reason(explanation: &Explanation, choice: &Choice) {
 
 /// Returns how much an encoding that decodes more slowly would have to save, if that is the reason.
 fn required_percent(reason: &str) -> Option<u64> {
-    let rest = reason.strip_prefix(" is smaller, but decodes more slowly and would have to save ")?;
-    rest.strip_suffix(" %")?.parse().ok()
+    let rest = reason.strip_prefix(" is smaller, but decodes more slowly and would have to be ")?;
+    rest.strip_suffix(" % smaller")?.parse().ok()
 }
 
 fn is_raw(encoding: &str) -> bool {

@@ -20,7 +20,7 @@ where
     let file = import(&one(Arc::new(array.clone())));
     assert_eq!(column(&file, "x").dtype, T::Native::DTYPE);
     assert!(column(&file, "x").nullable);
-    assert_eq!(column(&file, "x").shape.rank(), 0);
+    assert_eq!(column(&file, "x").shape.ndim(), 0);
     assert_eq!(scalars::<T::Native>(&file, "x"), [Some(a), None, Some(b), Some(c)]);
     let file = import(&one(Arc::new(array.slice(1, 2))));
     assert_eq!(scalars::<T::Native>(&file, "x"), [None, Some(b)]);

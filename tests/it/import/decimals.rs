@@ -199,7 +199,7 @@ fn null_elements_are_replaced_as_a_whole() {
 fn the_bytes_of_a_decimal_are_a_dimension() {
     let deep = |levels: usize| (0..levels).fold(DataType::Decimal128(38, 0), |inner, _| DataType::List(item(inner)));
     let empty = |levels| one(new_empty_array(&deep(levels)));
-    assert_eq!(column(&import(&empty(15)), "x").shape.rank(), 16);
+    assert_eq!(column(&import(&empty(15)), "x").shape.ndim(), 16);
     let error = refused(&[empty(16)], &ConvertOptions::new());
     assert!(error.message().contains("17 dimensions"), "{error}");
 }

@@ -278,14 +278,14 @@ fn tables_of_other_libraries_are_refused() {
         fs::write(tree.path(folder).join(mark), "{}").unwrap();
     }
     for (input, table, mark) in [
-        ("delta", "delta", "a Delta table (_delta_log)"),
+        ("delta", "delta", "a Delta table (it contains \"_delta_log\")"),
         ("delta/*.parquet", "delta", "_delta_log"),
         ("delta/year=2", "delta", "_delta_log"),
         ("delta/*/*.parquet", "delta", "_delta_log"),
         ("d*", "delta", "_delta_log"),
-        ("ice", "ice", "an Iceberg table (metadata)"),
+        ("ice", "ice", "an Iceberg table (it contains \"metadata\")"),
         ("ice/data", "ice", "metadata"),
-        ("hudi", "hudi", "a Hudi table (.hoodie)"),
+        ("hudi", "hudi", "a Hudi table (it contains \".hoodie\")"),
         ("lance", "lance", "a Lance dataset"),
         ("zarr", "zarr", "a Zarr store"),
         ("**/*.parquet", "delta", "_delta_log"),

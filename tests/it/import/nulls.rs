@@ -25,7 +25,7 @@ fn a_column_of_nulls_is_a_column_of_null_bools() {
     for nullable in [true, false] {
         let file = import(&batch(vec![(Field::new("x", DataType::Null, nullable), nulls(3))]));
         let column = column(&file, "x");
-        assert_eq!((column.dtype, column.shape.rank(), column.nullable), (DType::Bool, 0, true));
+        assert_eq!((column.dtype, column.shape.ndim(), column.nullable), (DType::Bool, 0, true));
         assert_eq!(column.metadata["arrow.type"], "null");
         assert_eq!(scalars::<u8>(&file, "x"), [None, None, None]);
         assert_eq!(&exported(&file), &nulls(3));

@@ -25,7 +25,7 @@ fn schemas_over_a_limit_are_refused_and_those_at_it_are_not() {
     let shaped = |extents: &[u32]| ColumnSchema::tensor("a", DType::U8, Shape::fixed(extents));
     let pairs = [
         (scalar(&long), scalar(&too_long)),
-        (shaped(&[1; limits::RANK]), shaped(&[1; limits::RANK + 1])),
+        (shaped(&[1; limits::DIMENSIONS]), shaped(&[1; limits::DIMENSIONS + 1])),
         (shaped(&[0, limits::EXTENT]), shaped(&[0, u32::MAX])),
         (shaped(&[limits::CHUNK_BYTES]), shaped(&[limits::CHUNK_BYTES + 1])),
         (shaped(&[u32::MAX - 1, u32::MAX - 1, u32::MAX - 1, 0]), shaped(&[1 << 31, 3])),

@@ -35,18 +35,19 @@ Inputs may be in any format that \"tensilo convert\" reads: Parquet, Arrow IPC,
 NumPy (.npy, .npz), safetensors, WebDataset (.tar, .tar.gz), TFRecord, JSON
 (.jsonl, .json), Megatron (.idx) and tensilo; see \"tensilo convert --help\".
 
-They must have the columns of the file: the same names, types and shapes, in any
-order. If they differ, all differences are listed. A nullable column may be
-missing or have the type null; its samples are then null. If a column was
+The inputs must have the columns of the file: the same names, types and shapes,
+in any order. If they differ, all differences are listed. A nullable column may
+be missing or have the type null; its samples are then null. If a column was
 rounded when the file was made, its new values are rounded in the same way.
 
 No new sample is visible until all of them are written. If anything fails before
 that, the file is restored byte for byte. If the process is killed, the bytes
-already written remain after the last commit, and the next append refuses the
-file: recover them with \"tensilo salvage\", or cut them off with --discard-tail.
+that it wrote remain after the last commit, and the next append refuses the
+file. Then use \"tensilo salvage\" to recover samples from these bytes, or append
+with --discard-tail to delete the bytes.
 
 A dataset gets new files in a new version. If another program publishes a
-version in the meantime, nothing changes, and the append must be repeated.";
+version in the meantime, the append fails and changes nothing; run it again.";
 
 #[derive(Args, Debug)]
 #[command(after_help = APPEND)]
@@ -56,13 +57,14 @@ pub(crate) struct AppendArgs {
     /// Files in any of the formats below, folders, or quoted globs; - is standard input
     #[arg(required = true, value_name = "INPUT")]
     inputs: Vec<PathBuf>,
-    /// Write dataset files of at most N raw bytes each, such as 1GiB [default: one file]
+    /// For a dataset: write files of at most N bytes each, counted before encoding, such as 1GiB
+    /// [default: one file]
     #[arg(long, value_name = "N", value_parser = options::shard_bytes)]
     shard_bytes: Option<u64>,
     /// Skip columns that the file does not have
     #[arg(long)]
     skip_extra_columns: bool,
-    /// Cut off the bytes after the last commit, even if they could be recovered
+    /// Delete the bytes after the last commit, even if samples could be recovered from them
     #[arg(long)]
     discard_tail: bool,
     #[command(flatten)]

@@ -30,20 +30,22 @@ Examples:
   tensilo convert 'shards/*.parquet' -o train.tsl --bf16
       round floats to bf16; the summary lists the rounding errors
   tensilo convert a.arrow b.arrow -o both.tsl --columns id,mel --cast mel=f16
-      two columns of two files, and one column is rounded
+      convert two columns of both files, and round one of the columns to f16
   zstdcat train.arrows.zst | tensilo convert - -o train.tsl
       an Arrow stream from standard input; this also works for other formats
   tensilo convert train.parquet -o train.tsl --profile raw --align 4096
-      uncompressed: samples are read without decoding, even with O_DIRECT
+      uncompressed: samples are read without decoding; the alignment also allows
+      programs to read chunks with direct I/O (O_DIRECT)
   tensilo convert train.tsl -o small.tsl --profile small --columns id,mel
       rewrite a tensilo file with another profile and fewer columns
   tensilo convert 's3://b/raw/*.parquet' -o s3://b/train --shard-bytes 1GiB
-      from a bucket to a dataset in it: a folder of files with a manifest
+      convert files in a bucket to a dataset in the same bucket; a dataset is a
+      folder of files with a manifest
   tensilo convert 'layers/*.safetensors' -o layers.tsl --file-is-sample
       each file is one sample, with a column for each tensor
   tensilo convert day-1.parquet -o all.tsl --shape 'mel=*,80' --rename img=image
-      mel varies in its first dimension, even if all samples of day-1 have the
-      same length
+      declare that the first extent of mel varies, because files that are
+      appended later can have other lengths than day-1; rename a column
 
 Formats, recognized by content, or by extension if the content is ambiguous:
   .parquet                   Parquet
@@ -108,14 +110,15 @@ pub(crate) struct ConvertArgs {
     /// Omit a column; repeatable
     #[arg(long, value_name = "NAME")]
     pub(super) skip: Vec<String>,
-    /// Rename a column; repeatable. The name of a field keeps its struct: a.b=a.c
+    /// Rename a column; repeatable. For the field b of the struct a, write both full names: a.b=a.c
     #[arg(long, value_name = "NAME=NEW", value_parser = options::rename)]
     rename: Vec<(String, String)>,
     /// Declare the shape of a list column, with * for a varying extent; repeatable [default:
     /// inferred]
     #[arg(long, value_name = "NAME=*,80", value_parser = options::shape)]
     shape: Vec<(String, Shape)>,
-    /// Align every chunk to a multiple of BYTES; 4096 allows O_DIRECT
+    /// Start every chunk at a multiple of BYTES; with 4096, programs can read chunks with direct
+    /// I/O (O_DIRECT)
     #[arg(long, value_name = "BYTES", value_parser = options::alignments(), default_value = "64")]
     pub(super) align: u32,
     /// Ignore the null counts recorded in the inputs, and search structs and lists for nulls in an

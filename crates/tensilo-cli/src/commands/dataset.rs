@@ -3,8 +3,8 @@
 //!
 //! A dataset is a folder of tensilo files with a manifest. Each command opens the newest version,
 //! changes it in memory and publishes the result as the next version, completely or not at all. If
-//! another program publishes first, nothing changes, and the command must be repeated.
-//! For reproducible builds, `SOURCE_DATE_EPOCH` sets the time that a version records.
+//! another program publishes first, the command fails without changing anything, and must be run
+//! again. For reproducible builds, `SOURCE_DATE_EPOCH` sets the time that a version records.
 
 use crate::failure::{Failure, Outcome, foreign_format};
 use crate::options::{self, EncodingArgs};
@@ -184,10 +184,11 @@ enum DatasetCommand {
 struct RepackArgs {
     /// The folder of the dataset
     folder: PathBuf,
-    /// The maximum raw size of a file, such as 256MiB
+    /// The maximum size of a file, counted before encoding, such as 256MiB
     #[arg(long, value_name = "N", value_parser = options::shard_bytes, default_value = "1GiB")]
     shard_bytes: u64,
-    /// Align every chunk to a multiple of BYTES; 4096 allows O_DIRECT
+    /// Start every chunk at a multiple of BYTES; with 4096, programs can read chunks with direct
+    /// I/O (O_DIRECT)
     #[arg(long, value_name = "BYTES", value_parser = options::alignments(), default_value = "64")]
     align: u32,
     #[command(flatten)]

@@ -48,9 +48,11 @@ average stored size of a sample.
 --explain analyzes one chunk of each column: the bits per element in each plane
 or tier, the size with every encoding, and the choice of each profile with its
 reason. Elements of text and bytes are single bytes; nulls and extents are not
-counted. --regret also tries all combinations of encodings and their options,
-and prints how much worse than the best each choice is, in percent. This takes a
-second for a chunk of 512 KiB.
+counted. --regret also tries all combinations of encodings and options that a
+profile allows, and prints by how many percent the choice of the profile costs
+more than the cheapest of them. The cost is the stored size times a weight,
+which is higher for encodings that decode slowly. This takes a second for a
+chunk of 512 KiB.
 
 JSON, schema tensilo.inspect/1 (these members are stable, and more may be
 added):
@@ -58,8 +60,8 @@ added):
   columns: [{ name, dtype, nullable, raw_bytes, stored_bytes, chunk_count,
     shape      of an item; a varying extent is null
     nullable_levels  for each level of lists, whether its entries can be null
-    encodings  the number of chunks with each encoding; 0 if it encodes only
-               validity or shapes
+    encodings  the number of chunks with each encoding; 0 for an encoding that
+               encodes only validity or shapes
     cast       null, or the cost of rounding: source, rounding, max_abs_error,
                max_rel_error, to_infinite, to_subnormal
     block_bytes         decoded, on average; null without blocks
@@ -74,7 +76,9 @@ added):
                of a block can also be the first of the next block
       sections [{ name, detail, stored_bytes, bits_per_element }]
       trials   [{ encoding, profiles, stored_bytes, bits_per_element, ratio,
-                  in_file }]; stored_bytes is null if the encoding is unsuitable
+                  in_file }]
+               stored_bytes is null if the encoding is unsuitable; in_file is
+               true if the file contains exactly this result
       choices  [{ profile, encoding, stored_bytes, reason, in_file, regret }];
                regret is null without --regret, and 0.01 for one percent }]
 
@@ -98,7 +102,8 @@ pub(crate) struct InspectArgs {
     /// Explain the size of one chunk of each column
     #[arg(long)]
     explain: bool,
-    /// Compare the choice of each profile with the best of all combinations (this takes seconds)
+    /// Compare the choice of each profile with the best of all combinations of encodings (this
+    /// takes seconds)
     #[arg(long, requires = "explain")]
     regret: bool,
     /// Explain this chunk of each column, counted from 0 [default: 0]

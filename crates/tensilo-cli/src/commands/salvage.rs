@@ -43,8 +43,9 @@ header and all footers are lost, nothing can be salvaged, because the columns
 are unknown. BROKEN.tsl is never changed.
 
 If neither the index nor a footer confirms a chunk, it could come from an older
-file. Its samples are copied, but listed as unconfirmed; OUT.tsl lists them in
-the metadata key \"tensilo.unconfirmed\" of their columns.
+file, for example if BROKEN.tsl was copied over that file and the copy was
+interrupted. The samples of the chunk are copied, but listed as unconfirmed;
+OUT.tsl lists them in the metadata key \"tensilo.unconfirmed\" of their columns.
 
 Samples that a column has lost become nulls in that column, and all samples
 keep their indices. With --drop-lost, samples that any column has lost are

@@ -32,9 +32,9 @@ Examples:
   tensilo verify train/              a dataset: its manifest and all its files
   tensilo verify 'train/*.tsl'       all files that match
 
-Exits with 1 if anything is damaged, and with 5 if all samples of the last
-commit are intact, but a writer is still running or was stopped. Also checks
-files that are too damaged to be opened.
+Exits with 1 if anything is damaged, and with 5 if the file is intact up to its
+last commit, but a writer is still running or was stopped. Also checks files
+that are too damaged to be opened.
 
 If a chunk is divided into blocks and its block index is intact, only the
 damaged blocks are listed, with the samples that have a byte in one of them.
@@ -44,12 +44,13 @@ JSON, schema tensilo.verify/1 (these members are stable, and more may be added):
   state    ok, unfinished or damaged; ok is false for the last two
   findings: [{ offset, bytes, message,
     kind     \"damaged\"; or \"uncommitted\": bytes that an append has not
-             committed; or \"unfinished\": the last commit is intact, but the
-             writer has not written its final commit
+             committed; or \"unfinished\": the file ends with an intact commit,
+             but its writer has not declared it complete
     region   file header, chunk, index page, ...; null if unknown
     column   the column of the chunk or index, or null
-    samples  [first, end] of lost or doubtful samples, end excluded, or null;
-             empty samples between damaged blocks are not lost
+    samples  [first, end] of the samples that are or could be lost, end
+             excluded, or null if unknown; empty samples in this range are not
+             lost if only blocks are damaged
     rule     the broken rule of the format specification, or null }]
 For a dataset, schema tensilo.verify-dataset/1:
   schema, ok, state, version
@@ -146,7 +147,10 @@ fn write_text(report: &VerifyReport, deep: bool, quiet: bool, output: &mut impl 
         return Ok(());
     }
     if !deep && report.findings.iter().any(|finding| finding.region == Some(RegionKind::Table)) {
-        writeln!(output, "chunks that need a damaged table are also lost; --deep lists their samples")?;
+        writeln!(
+            output,
+            "chunks that need a damaged table (a Zstandard dictionary) are also lost; --deep lists their samples"
+        )?;
     }
     let (bytes, chunks) = (report.file_bytes, report.chunk_count);
     let samples =

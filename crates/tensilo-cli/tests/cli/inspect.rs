@@ -151,7 +151,7 @@ fn what_each_profile_wrote_is_explained_in_json_and_in_words() {
             assert!(lines >= 7, "{encoding}: {text}");
         }
         if profile == "balanced" {
-            let reasons = ["the smallest encoding of the profile", "no encoding saves 5 %", "would have to save 20 %"];
+            let reasons = ["the smallest encoding of the profile", "no encoding saves 5 %", "would have to be 20 %"];
             has(&text, &reasons);
             has(&text, &["the profile stores all values raw"]);
         }

@@ -51,8 +51,11 @@ pub fn export_megatron<'a, T: Table, K: Sink>(
 /// Returns Megatron's type code for a column.
 fn column_type_code(column: &ColumnSchema) -> Result<u8> {
     let refused = |what: String| Error::bad_input(format!("column {:?}: {what}", column.name));
-    if !column.levels.is_empty() || column.is_struct_nulls() || column.shape.rank() != 1 || column.dtype.is_string() {
-        return Err(refused(format!("{} is not a list of tokens, but each document is one", column.type_name())));
+    if !column.levels.is_empty() || column.is_struct_nulls() || column.shape.ndim() != 1 || column.dtype.is_string() {
+        return Err(refused(format!(
+            "{} is not a list of tokens; Megatron needs such a list for each sample",
+            column.type_name()
+        )));
     }
     LogicalType::check_numbers(column)?;
     let advice = "; its types are u8, u16, i8, i16, i32, i64, f32 and f64";

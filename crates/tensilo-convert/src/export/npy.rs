@@ -199,7 +199,7 @@ pub fn npy_header(dtype: DType, shape: &[u64]) -> Vec<u8> {
     text.extend(std::iter::repeat_n(' ', ALIGNMENT - length % ALIGNMENT));
     text.push('\n');
     let mut header = b"\x93NUMPY\x01\x00".to_vec();
-    // even with rank 17, the header has fewer than 1,024 bytes
+    // even with 17 dimensions, the header has fewer than 1,024 bytes
     header.extend(u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
     header.extend(text.into_bytes());
     header

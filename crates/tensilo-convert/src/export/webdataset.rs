@@ -100,7 +100,7 @@ impl FileColumn {
         let (form, ending, has_ending) = match column.dtype {
             DType::Utf8 => (FileForm::Plain, "txt", kind == SuffixKind::Text),
             DType::Bytes => (FileForm::Plain, "bin", kind == SuffixKind::Bytes),
-            _ if is_integer && column.shape.rank() == 0 && kind != SuffixKind::Npy => {
+            _ if is_integer && column.shape.ndim() == 0 && kind != SuffixKind::Npy => {
                 (FileForm::Integer, "cls", kind == SuffixKind::Integer)
             }
             _ => (FileForm::Npy, "npy", kind == SuffixKind::Npy),
@@ -196,7 +196,10 @@ impl<W: Write> Samples<W> {
                     return Err(refused(format!("it has the same key as the previous sample, {key:?}")));
                 }
                 if let Some(other) = split_from {
-                    let what = format!("it has the same key as sample {other}, {key:?}, but values in other columns");
+                    let what = format!(
+                        "it has the same key as sample {other}, {key:?}, but values in other columns, so readers \
+                         would take the two for parts of one sample; make the keys distinct"
+                    );
                     return Err(refused(what));
                 }
                 key
@@ -211,7 +214,11 @@ impl<W: Write> Samples<W> {
             })?;
             let path = format!("{key}.{}", column.suffix);
             if !is_safe_path(&key) || key_and_suffix(&path) != Some((key.as_str(), column.suffix.clone())) {
-                return Err(refused(format!("no file can have the key {key:?} and the suffix {:?}", column.suffix)));
+                return Err(refused(format!(
+                    "no file can have the key {key:?} and the suffix {:?}: readers would split its name differently, \
+                     or its path would be unsafe to unpack; change the key",
+                    column.suffix
+                )));
             }
             write_file(&mut self.archive, &path, &content).map_err(write_error)?;
         }

@@ -254,7 +254,8 @@ fn array(data_type: &DataType, values: &[Option<&Json>], left: &mut usize) -> Re
             *left = fits.ok_or_else(|| {
                 let count = values.len();
                 Error::bad_input(format!(
-                    "{count} objects in lists, with {member_count} members each, need too much memory"
+                    "{count} objects in lists, with {member_count} members each, need too much memory: a batch can \
+                     have {MAX_BATCH_MEMBERS} members"
                 ))
             })?;
             let arrays = fields.iter().map(|field| array(field.data_type(), &member(field.name()), left));

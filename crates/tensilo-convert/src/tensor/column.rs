@@ -162,8 +162,8 @@ impl TensorColumn {
 }
 
 fn sample_shape(extents: &[u64]) -> Result<Vec<u32>> {
-    if extents.len() > limits::RANK {
-        let message = format!("samples have {} dimensions, but the maximum is {}", extents.len(), limits::RANK);
+    if extents.len() > limits::DIMENSIONS {
+        let message = format!("samples have {} dimensions, but the maximum is {}", extents.len(), limits::DIMENSIONS);
         return Err(Error::bad_input(message));
     }
     let extent = |&extent: &u64| u32::try_from(extent).ok().filter(|extent| *extent <= limits::EXTENT);

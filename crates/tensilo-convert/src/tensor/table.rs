@@ -112,7 +112,7 @@ pub struct FormatOptions {
 impl FormatOptions {
     /// Advice for tensors whose first axes have different lengths.
     pub(crate) const SAMPLE_ADVICE: &'static str =
-        "; a file of named tensors can also be one sample (`FormatOptions::file_is_sample`, --file-is-sample)";
+        "; a file of named tensors can also be read as one sample (`FormatOptions::file_is_sample`, --file-is-sample)";
 
     /// Returns the defaults: the first axis of each tensor is the sample axis.
     pub fn new() -> Self {

@@ -41,8 +41,8 @@ impl SuffixColumn {
             (SuffixKind::Text, _) => Field::new(name, DataType::Utf8, nullable),
             (SuffixKind::Integer, _) => Field::new(name, DataType::Int64, nullable),
             (SuffixKind::Npy, Some((dtype, 0))) => element_field(name, dtype, nullable),
-            (SuffixKind::Npy, Some((dtype, rank))) => {
-                let field = Field::new(name, DataType::Struct(tensor_fields(dtype, rank)), nullable);
+            (SuffixKind::Npy, Some((dtype, ndim))) => {
+                let field = Field::new(name, DataType::Struct(tensor_fields(dtype, ndim)), nullable);
                 field.with_metadata([("ARROW:extension:name", "arrow.variable_shape_tensor")])
             }
             _ => Field::new(name, DataType::Binary, nullable),
@@ -90,7 +90,7 @@ impl SuffixColumn {
                 }
                 Ok(Arc::new(integers.finish()))
             }
-            (SuffixKind::Npy, Some((dtype, rank))) => tensors(files, dtype, rank),
+            (SuffixKind::Npy, Some((dtype, ndim))) => tensors(files, dtype, ndim),
             _ => {
                 let mut bytes = BinaryBuilder::new();
                 files.iter().for_each(|file| bytes.append_option(file.as_deref()));
@@ -121,27 +121,27 @@ fn check_type(found: (DType, usize), first: (DType, usize)) -> Result<()> {
 }
 
 /// Returns the fields of the struct that represents a tensor in Arrow.
-fn tensor_fields(dtype: DType, rank: usize) -> Fields {
-    let rank = i32::try_from(rank).unwrap_or(i32::MAX); // at most 16
-    let shape = DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Int32, false)), rank);
+fn tensor_fields(dtype: DType, ndim: usize) -> Fields {
+    let ndim = i32::try_from(ndim).unwrap_or(i32::MAX); // at most 16
+    let shape = DataType::FixedSizeList(Arc::new(Field::new_list_field(DataType::Int32, false)), ndim);
     let data = DataType::List(Arc::new(element_field("item", dtype, false)));
     Fields::from(vec![Field::new("data", data, false), Field::new("shape", shape, false)])
 }
 
 /// Returns the NumPy arrays of files as one Arrow array.
-fn tensors(files: &[Option<Vec<u8>>], dtype: DType, rank: usize) -> std::result::Result<ArrayRef, (usize, Error)> {
+fn tensors(files: &[Option<Vec<u8>>], dtype: DType, ndim: usize) -> std::result::Result<ArrayRef, (usize, Error)> {
     let (mut elements, mut ends, mut shapes) = (MutableBuffer::new(0), vec![0_i32], Vec::new());
     let mut end = 0;
     for (i, file) in files.iter().enumerate() {
         let Some(file) = file else {
-            shapes.extend(std::iter::repeat_n(0, rank));
+            shapes.extend(std::iter::repeat_n(0, ndim));
             ends.push(end);
-            if rank == 0 {
+            if ndim == 0 {
                 elements.extend_zeros(dtype.element_bytes());
             }
             continue;
         };
-        let (header, bytes) = read_array(file, dtype, rank).map_err(|error| (i, error))?;
+        let (header, bytes) = read_array(file, dtype, ndim).map_err(|error| (i, error))?;
         let too_large = || (i, Error::bad_input("the arrays of a batch have more than 2^31 - 1 elements"));
         elements.extend_from_slice(&bytes);
         let count = i32::try_from(bytes.len() / dtype.element_bytes()).ok().and_then(|count| end.checked_add(count));
@@ -152,14 +152,14 @@ fn tensors(files: &[Option<Vec<u8>>], dtype: DType, rank: usize) -> std::result:
         }
     }
     let nulls = NullBuffer::from(files.iter().map(Option::is_some).collect::<BooleanBuffer>());
-    build(dtype, rank, elements, (ends, shapes), nulls).map_err(|error| (0, error))
+    build(dtype, ndim, elements, (ends, shapes), nulls).map_err(|error| (0, error))
 }
 
 /// Returns the header of an array, and its elements in C order and the byte order of this machine.
-fn read_array(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<u8>)> {
+fn read_array(file: &[u8], dtype: DType, ndim: usize) -> Result<(NpyHeader, Vec<u8>)> {
     let mut rest = file;
     let header = NpyHeader::read(&mut rest)?;
-    check_type((header.dtype, header.extents.len()), (dtype, rank))?;
+    check_type((header.dtype, header.extents.len()), (dtype, ndim))?;
     let width = u64::try_from(dtype.element_bytes()).unwrap_or(8); // at most 8
     let expected = header.extents.iter().try_fold(width, |bytes, &extent| bytes.checked_mul(extent));
     if expected != u64::try_from(rest.len()).ok() {
@@ -179,23 +179,23 @@ fn read_array(file: &[u8], dtype: DType, rank: usize) -> Result<(NpyHeader, Vec<
 
 fn build(
     dtype: DType,
-    rank: usize,
+    ndim: usize,
     elements: MutableBuffer,
     (ends, shapes): (Vec<i32>, Vec<i32>),
     nulls: NullBuffer,
 ) -> Result<ArrayRef> {
     let failed = |error: tensilo::import::arrow::error::ArrowError| Error::bad_input(error.to_string());
     let elements = element_array(dtype, elements)?;
-    if rank == 0 {
+    if ndim == 0 {
         let data = elements.to_data().into_builder().nulls(Some(nulls)).build().map_err(failed)?;
         return Ok(make_array(data));
     }
-    let fields = tensor_fields(dtype, rank);
+    let fields = tensor_fields(dtype, ndim);
     let offsets = OffsetBuffer::new(ScalarBuffer::from(ends));
     let item = Arc::new(element_field("item", dtype, false));
     let data = ListArray::try_new(item, offsets, elements, None).map_err(failed)?;
     let item = Arc::new(Field::new_list_field(DataType::Int32, false));
-    let size = i32::try_from(rank).unwrap_or(i32::MAX); // at most 16
+    let size = i32::try_from(ndim).unwrap_or(i32::MAX); // at most 16
     let shape = FixedSizeListArray::try_new(item, size, Arc::new(Int32Array::from(shapes)), None).map_err(failed)?;
     let members: Vec<ArrayRef> = vec![Arc::new(data), Arc::new(shape)];
     Ok(Arc::new(StructArray::try_new(fields, members, Some(nulls)).map_err(failed)?))
@@ -204,15 +204,15 @@ fn build(
 /// Returns the type and the number of dimensions in the header of an array.
 pub(super) fn array_type(mut file: &[u8]) -> Result<(DType, usize)> {
     let header = NpyHeader::read(&mut file)?;
-    let rank = header.extents.len();
-    if rank > limits::RANK {
-        let message = format!("the array has {rank} dimensions, more than {}", limits::RANK);
+    let ndim = header.extents.len();
+    if ndim > limits::DIMENSIONS {
+        let message = format!("the array has {ndim} dimensions, more than {}", limits::DIMENSIONS);
         return Err(Error::bad_input(message));
     }
     if header.dtype == DType::Complex64 {
         return Err(Error::bad_input("the array has complex numbers; save it as a view of floats"));
     }
-    Ok((header.dtype, rank))
+    Ok((header.dtype, ndim))
 }
 
 /// What the files with one suffix contain.

@@ -95,7 +95,7 @@ fn arrays_of_complex_numbers_are_read_in_either_byte_order() {
         let file = npy(descr, "False", "(2,)", bytes);
         let reader = convert(&[Folder::new().file("a.npy", file)], FormatOptions::new()).unwrap();
         let column = reader.column("array").unwrap();
-        assert_eq!((column.schema().dtype, column.schema().shape.rank()), (DType::Complex64, 0));
+        assert_eq!((column.schema().dtype, column.schema().shape.ndim()), (DType::Complex64, 0));
         let mut out = ColumnBuffer::new();
         column.cursor().range_into(0..2, &mut out).unwrap();
         assert_eq!(out.bytes(), parts.map(f32::to_ne_bytes).concat(), "{descr}");

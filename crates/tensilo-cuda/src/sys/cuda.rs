@@ -39,7 +39,8 @@ const TABLE_BYTES: u32 = 7 << 10;
 const MAX_SHARED_STAGE: u32 = 22 << 10;
 // the limit of a thread block on GPUs of compute capability 8.6, 8.9 and 12.0 is 99 KiB
 const _: () = assert!(WARPS * MAX_SHARED_STAGE + TABLE_BYTES <= 99 << 10);
-/// The maximum number of thread blocks per multiprocessor, which the registers of the kernel limit.
+/// The maximum number of thread blocks that run on a multiprocessor at the same time: its registers
+/// do not suffice for more.
 const MAX_RESIDENT: u32 = 4;
 /// The maximum size in bytes of the memory for blocks that do not fit in shared memory.
 const MAX_SCRATCH_BYTES: usize = 256 << 20;
@@ -232,7 +233,7 @@ impl Driver for CudaDriver {
     }
 
     fn allocate(&self, bytes: usize) -> Result<Address> {
-        const DOING: &str = "allocating memory of the GPU";
+        const DOING: &str = "allocating GPU memory";
         let _guard = self.enter(DOING)?;
         // SAFETY: the memory is written before it is read.
         unsafe { result::malloc_sync(bytes) }.map_err(failed(DOING))

@@ -102,17 +102,18 @@ pub(crate) trait Driver: Send + Sync + std::fmt::Debug {
     ///
     /// # Safety
     ///
-    /// Same as for [`Driver::free`], with [`Driver::allocate_pinned`].
+    /// [`Driver::allocate_pinned`] returned the memory, it is not freed yet, and no operation uses
+    /// it.
     unsafe fn free_pinned(&self, memory: NonNull<u8>);
 
-    /// Destroys a stream or an event.
+    /// Destroys a stream.
     ///
     /// # Safety
     ///
     /// This driver created it, and it is not used afterwards.
     unsafe fn destroy_stream(&self, stream: StreamId);
 
-    /// See [`Driver::destroy_stream`].
+    /// Destroys an event.
     ///
     /// # Safety
     ///

@@ -1,8 +1,9 @@
 //! A driver without a GPU, for tests: device memory is host memory, and the kernels are emulated.
 //!
-//! Operations stay in the queue of their stream until a caller waits for an event. Then that stream
-//! runs up to the event, and so do the streams whose events it waits for, but no other stream runs.
-//! So a launch that does not wait for its list decodes old bytes.
+//! Operations stay in the queue of their stream until a caller waits for an event. Then the stream
+//! that records this event runs up to it, and so do the streams whose events it waits for, but no
+//! other stream runs. So if a launch does not wait for the copy of its block list, it decodes old
+//! bytes, and a test notices.
 
 use super::driver::{Address, Driver, EventId, Gather, Launch, StreamId};
 use super::emulator::{LaneOrder, decode_at, gather_at};

@@ -65,7 +65,8 @@ unsafe extern "C" {
 pub(crate) unsafe fn gather_at(gather: &Gather, stage: *mut u8, LaneOrder { factor, offset }: LaneOrder) -> u64 {
     let indices = std::ptr::with_exposed_provenance(gather.indices as usize);
     let rows = std::ptr::with_exposed_provenance_mut(gather.rows as usize);
-    // SAFETY: upheld by the caller. For any indices, a kernel reads nothing beyond the arrays.
+    // SAFETY: upheld by the caller. Even if an index is out of range, a kernel reads only memory of
+    // the arrays.
     unsafe {
         tensilo_emulate_gather(
             &raw const gather.samples,
@@ -85,8 +86,9 @@ pub(crate) unsafe fn gather_at(gather: &Gather, stage: *mut u8, LaneOrder { fact
 ///
 /// # Safety
 ///
-/// The records were written for a list whose memory is still allocated. Their copies go to live
-/// memory that only this call uses. `stage` has `stage_bytes` bytes at a multiple of 16.
+/// The records `blocks` and `copies` were written for a list whose memory is still allocated. The
+/// destinations in `copies` are live memory that only this call uses. `stage` has `stage_bytes`
+/// bytes at a multiple of 16.
 pub(crate) unsafe fn decode_at(
     blocks: *const Block,
     block_count: u32,
@@ -95,8 +97,8 @@ pub(crate) unsafe fn decode_at(
     stage_bytes: u32,
     LaneOrder { factor, offset }: LaneOrder,
 ) -> u64 {
-    // SAFETY: upheld by the caller. For any contents, a kernel reads only the stored bytes and the
-    // tables of a block.
+    // SAFETY: upheld by the caller. Even if a block is damaged, a kernel reads only the stored
+    // bytes and the tables of the block.
     unsafe { tensilo_emulate(blocks, block_count, copies, stage, stage_bytes, factor, offset) }
 }
 

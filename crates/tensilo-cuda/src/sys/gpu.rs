@@ -31,7 +31,8 @@ pub(super) struct GpuState {
     pub kernels: Stream,
     /// Memory and events that launches reuse.
     slots: Mutex<Vec<Slot>>,
-    /// Lists without blocks, for the reports of gathers.
+    /// Lists without blocks, for reuse. The report of a gather is copied to the pinned memory of
+    /// one.
     reports: Mutex<Vec<BlockList>>,
 }
 

@@ -250,7 +250,7 @@ impl ResidentBuilder {
                 Ok((start_of(position)?.saturating_add(offset), elements, block))
             })
             .collect::<Result<Vec<_>>>()?;
-        // `visit_blocks` visits raw samples last
+        // `visit_blocks` visits raw samples last, so the entries may not be in order
         by_start.sort_by_key(|(at, ..)| *at);
         let mut position = 0;
         for (at, elements, block) in by_start {

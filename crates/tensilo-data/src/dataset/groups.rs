@@ -2,8 +2,8 @@
 //!
 //! A version lists most of its groups in pages, and states how many samples each page has. So a
 //! sample is found by two binary searches: one for its page, and one for its group in the page.
-//! Between them, the page is read, unless one of its groups was requested before. Opening a dataset
-//! reads no page, even if the dataset has many files.
+//! Between the two searches, the page is read, unless one of its groups was requested before.
+//! Opening a dataset reads no page, even if the dataset has many files.
 //!
 //! Pages that were read stay cached, which needs about 150 bytes per file. A page that a manifest
 //! lists several times is cached once. If a process is forked while a thread is reading a page, the

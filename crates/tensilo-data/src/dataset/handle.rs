@@ -295,8 +295,8 @@ impl Dataset {
     /// salvaged, the result has the columns that the manifest states, and all samples are lost. The
     /// same holds for a valid file that is not the file in the manifest, because its samples are
     /// not the samples of the group. For a damaged file, this cannot always be determined: its
-    /// samples are then [unconfirmed]. Only an index with the content id in the manifest confirms
-    /// them.
+    /// samples are then [unconfirmed]. They are confirmed only if an index of the file has the
+    /// content id that the manifest states.
     ///
     /// [unconfirmed]: tensilo::salvage::Salvaged::unconfirmed
     pub fn salvage_file(&self, group: &SampleGroup, file: usize, options: SalvageOptions<'_>) -> Result<SalvagedFile> {
@@ -304,9 +304,9 @@ impl Dataset {
     }
 
     /// Checks the lineage of the dataset (M-3.5 of the specification). Opening a dataset does not
-    /// check it. A version has the dataset id of its parent, and states the parent's digest. The
-    /// dataset id of a version without a parent is derived from its files. Without a manifest, or
-    /// if the parent was removed, there is nothing to check.
+    /// check it. A version must have the dataset id of its parent, and must state the parent's
+    /// digest. If it has no parent, its dataset id must match the content ids of its files. Without
+    /// a manifest, or if the parent was removed, there is nothing to check.
     ///
     /// Cost: reads the parent, or all pages of the manifest.
     pub fn check_lineage(&self) -> Result<()> {

@@ -41,7 +41,7 @@ pub(super) fn files(path: &Path) -> Result<Option<Vec<PathBuf>>> {
 pub(super) fn files_in(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_pattern = folder.to_string_lossy().contains(['*', '?', '[']);
     let operation = match is_pattern {
-        true => "listing the folder (DatasetOptions::open_glob opens a pattern)",
+        true => "listing the folder (to open files by a pattern, use DatasetOptions::open_glob)",
         false => "listing the folder",
     };
     let io = |error| {

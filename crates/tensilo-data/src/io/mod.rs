@@ -175,12 +175,12 @@ impl IoChoice {
     /// Chooses how to read files at a path.
     pub(crate) fn choose(path: &Path) -> Self {
         if is_of(&IN_MEMORY, path) {
-            return Self::pread().with_reason("the file is in an in-memory file system");
+            return Self::pread().with_reason("the files are in an in-memory file system");
         }
         if UringFile::unavailable().is_some() {
             return Self::pread().with_reason("this system has no io_uring, or forbids it");
         }
-        Self::io_uring().with_reason("it reads all ranges of a batch at the same time")
+        Self::io_uring().with_reason("io_uring reads all ranges of a batch at the same time")
     }
 
     /// Returns whether files at a path, with `file_bytes` in total, stay in the page cache.

@@ -2,8 +2,9 @@
 //!
 //! A [`BatchReader`] takes a batch through the stages: it prefetches the runs that later batches
 //! need, then plans, fetches, decodes and transforms the batch. It owns the memory of these stages
-//! and reuses it for the next batch. Only decoding and the caller's function need a permit, so a
-//! thread that waits for storage does not keep others from decoding.
+//! and reuses it for the next batch. Permits limit how many threads decode at the same time. Only
+//! decoding and the caller's function need one, so a thread that waits for storage does not keep
+//! others from decoding.
 //!
 //! An error names only the first damaged sample of a batch. So if damaged samples are to be
 //! substituted, the reader tests the samples of a failed batch one at a time, replaces the damaged

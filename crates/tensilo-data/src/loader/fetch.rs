@@ -49,24 +49,24 @@ pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
     }
 }
 
-/// The maximum number of ranks for which a job is assumed to run on one machine.
+/// A job with at most this many ranks is assumed to run on one machine.
 const RANKS_PER_MACHINE: u32 = 8;
-/// The maximum number of runs that are prefetched before a batch, unless the batch itself needs
-/// more, so that no batch waits for long.
+/// The maximum number of runs that are prefetched before a batch is read, so that no batch waits
+/// for long. If the batch itself needs more runs, all of these are prefetched.
 const MAX_RUNS_PER_BATCH: u64 = 8;
-/// The maximum number of file groups that are opened to prefetch a run: opening files takes longer
-/// than reading small ones.
+/// The maximum number of file groups that are opened to prefetch a run. If a run is in more groups,
+/// its files are small, and opening a small file takes longer than reading it.
 const MAX_FILES_PER_RUN: usize = 4;
 /// The same limit for objects. It is higher because opening a small object reads all of it.
 const MAX_OBJECTS_PER_RUN: usize = 64;
-/// The maximum number of object groups that are opened to prefetch runs before a batch, unless the
-/// batch itself needs more.
+/// The maximum number of groups of objects that are opened to prefetch runs before a batch is read,
+/// unless the batch itself needs more groups.
 const MAX_OBJECTS_PER_BATCH: usize = 128;
 
 /// Prefetches the runs of an iterator. The threads of the iterator share it.
 pub(super) struct RunPrefetcher {
-    /// The number of runs since the start of the iterator's first epoch that are prefetched or no
-    /// longer needed.
+    /// How many runs are prefetched or no longer needed, counted from the start of the iterator's
+    /// first epoch.
     count: AtomicU64,
     /// The epochs in which runs are prefetched.
     epochs: Range<u64>,

@@ -82,7 +82,7 @@ impl Loader {
 
     /// Returns the indices of the samples that this rank takes in the step that starts at a
     /// position of an epoch, including damaged ones. Fails if they do not fit in memory. Cost:
-    /// computes their order.
+    /// one lookup in the order for each sample.
     pub fn indices(&self, epoch: u64, position: u64) -> Result<Vec<u64>> {
         let mut samples = Vec::new();
         let start = StepStart { epoch, position };

@@ -1,9 +1,9 @@
 //! The JSON values of a manifest file, parsed as strictly as chapter 2 of `MANIFEST.md` requires.
 //!
 //! By default, `serde_json` accepts a map with a repeated key, numbers above 2^53, and `null` for
-//! an optional member. [`unique`], [`Number`] and [`present`] refuse these, so every parser reads
-//! the same values. Lists are written with one member per line, so people can read them and `diff`
-//! can compare them.
+//! an optional member. Other JSON parsers may read other values from such a file, so [`unique`],
+//! [`Number`] and [`present`] refuse it. Lists are written with one member per line, so people can
+//! read them and `diff` can compare them.
 
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

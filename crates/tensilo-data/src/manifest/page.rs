@@ -68,7 +68,9 @@ impl PageEntry {
             format!("the page has {} bytes, but the version states {}", bytes.len(), self.bytes)
         })?;
         let (page, digest): (PageJson, Hex) = sealed::open(bytes, FORMAT)?;
-        ensure(digest == self.digest, "M-6.1", || format!("the page has the digest {digest}, but a different name"))?;
+        ensure(digest == self.digest, "M-6.1", || {
+            format!("the page has the digest {digest}, but its name is a different digest")
+        })?;
         let (groups, samples) = group::parse(page.groups, columns)?;
         let found = u64::try_from(groups.len()).map(|count| (count, samples));
         ensure(found == Ok((self.groups, self.samples)), "M-6.1", || {

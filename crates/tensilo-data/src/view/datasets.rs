@@ -91,7 +91,8 @@ impl View {
         }
     }
 
-    /// Returns the identity of the view, for a [`State`](crate::State); 0 for all samples.
+    /// Returns the identity of the view, for a [`State`](crate::State); 0 for a view of all samples
+    /// of a dataset.
     pub fn identity(&self) -> u64 {
         match &self.kind {
             ViewInner::All => 0,

@@ -181,7 +181,7 @@ fn mistakes_are_reported() {
     assert!(none.contains("neither a manifest nor tensilo files"), "{none}");
     assert!(error("s3:///x").contains("no bucket"));
     let io = DatasetOptions::new().pread().open(server.url("/none")).unwrap_err().to_string();
-    assert!(io.contains("pread reads files, not objects in a store"), "{io}");
+    assert!(io.contains("pread works only for files, not for objects in a store"), "{io}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A panic must not unwind into C. [`call`] runs the body of a function, catches panics, and turns
 //! errors and panics into a status. [`HandleSlot`] and [`close`] create and free handles. The
-//! functions for arguments refuse everything that is detectably wrong: null and misaligned
+//! functions that check arguments refuse everything that is detectably wrong: null and misaligned
 //! pointers, impossible lengths, strings that are not UTF-8.
 //!
 //! Everything else is trusted, because the header makes the caller responsible for it: a pointer
@@ -202,7 +202,7 @@ pub(crate) fn flag(value: u32, name: &str) -> Result<bool> {
     }
 }
 
-/// Runs the work of a call and returns its status. Panics become `TENSILO_INTERNAL`.
+/// Runs the work of a call and returns its status. Panics become `TENSILO_ERROR_INTERNAL`.
 ///
 /// # Safety
 ///
@@ -279,7 +279,9 @@ pub(crate) unsafe fn close<T>(slot: *mut *mut T) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::boundary::error::{TENSILO_BAD_ARGUMENT, TENSILO_INTERNAL, tensilo_error_free, tensilo_error_text};
+    use crate::boundary::error::{
+        TENSILO_ERROR_BAD_ARGUMENT, TENSILO_ERROR_INTERNAL, tensilo_error_free, tensilo_error_text,
+    };
     use std::ffi::CStr;
 
     fn text_of(work: impl FnOnce() -> Result<()>) -> (tensilo_status, String) {
@@ -296,17 +298,17 @@ mod tests {
     #[test]
     fn a_panic_is_an_internal_error() {
         let (status, text) = text_of(|| panic!("a fault of {}", "a test"));
-        assert_eq!(status, TENSILO_INTERNAL);
+        assert_eq!(status, TENSILO_ERROR_INTERNAL);
         assert!(text.contains("a panic: a fault of a test") && text.contains("report"), "{text}");
         let (status, text) = text_of(|| std::panic::panic_any(17));
-        assert!(status == TENSILO_INTERNAL && text.contains("no message"), "{text}");
+        assert!(status == TENSILO_ERROR_INTERNAL && text.contains("no message"), "{text}");
     }
 
     #[test]
     fn an_error_without_an_out_pointer_is_only_a_status() {
         let refused = || Err(tensilo_error::bad_argument("no"));
         // SAFETY: NULL, so no error is written.
-        assert_eq!(unsafe { call(ptr::null_mut(), refused) }, TENSILO_BAD_ARGUMENT);
+        assert_eq!(unsafe { call(ptr::null_mut(), refused) }, TENSILO_ERROR_BAD_ARGUMENT);
     }
 
     struct PanicsInDrop;

@@ -21,36 +21,36 @@ pub type tensilo_status = i32;
 /// The call succeeded.
 pub const TENSILO_OK: tensilo_status = 0;
 /// The bytes break a rule of the format: the file is damaged, incomplete or not a tensilo file.
-pub const TENSILO_CORRUPT: tensilo_status = 1;
+pub const TENSILO_ERROR_CORRUPT: tensilo_status = 1;
 /// The file uses a feature that this release does not support. Use a newer release.
-pub const TENSILO_TOO_NEW: tensilo_status = 2;
+pub const TENSILO_ERROR_TOO_NEW: tensilo_status = 2;
 /// The file or the call needs a cargo feature that this build of the library lacks.
-pub const TENSILO_NOT_BUILT: tensilo_status = 3;
+pub const TENSILO_ERROR_NOT_BUILT: tensilo_status = 3;
 /// The call would exceed a limit of the format, a limit that the caller set, or the memory of this
 /// machine.
-pub const TENSILO_OVER_LIMIT: tensilo_status = 4;
+pub const TENSILO_ERROR_OVER_LIMIT: tensilo_status = 4;
 /// An argument is not valid, for example a sample that is out of range, a wrong length, or NULL.
-pub const TENSILO_BAD_ARGUMENT: tensilo_status = 5;
+pub const TENSILO_ERROR_BAD_ARGUMENT: tensilo_status = 5;
 /// An input has values that cannot be converted.
-pub const TENSILO_BAD_INPUT: tensilo_status = 6;
+pub const TENSILO_ERROR_BAD_INPUT: tensilo_status = 6;
 /// A callback cancelled the work.
-pub const TENSILO_CANCELLED: tensilo_status = 7;
+pub const TENSILO_ERROR_CANCELLED: tensilo_status = 7;
 /// A bug in tensilo, or a fault of the processor or memory of this machine. Please report this.
-pub const TENSILO_INTERNAL: tensilo_status = 8;
+pub const TENSILO_ERROR_INTERNAL: tensilo_status = 8;
 /// The operating system reported an error; see `os_code` in `tensilo_error_info`.
-pub const TENSILO_IO: tensilo_status = 9;
+pub const TENSILO_ERROR_IO: tensilo_status = 9;
 /// The state of a loader is damaged, or belongs to a job that this loader cannot continue.
-pub const TENSILO_BAD_STATE: tensilo_status = 10;
+pub const TENSILO_ERROR_BAD_STATE: tensilo_status = 10;
 /// Another writer published the same version of the dataset first.
-pub const TENSILO_CONFLICT: tensilo_status = 11;
+pub const TENSILO_ERROR_CONFLICT: tensilo_status = 11;
 /// The file was written before edition 1 of the format. Convert its source again.
-pub const TENSILO_TOO_OLD: tensilo_status = 12;
+pub const TENSILO_ERROR_TOO_OLD: tensilo_status = 12;
 /// The file or the batch has no column of this name.
-pub const TENSILO_UNKNOWN_COLUMN: tensilo_status = 13;
+pub const TENSILO_ERROR_UNKNOWN_COLUMN: tensilo_status = 13;
 /// The caller passed or requested values of a type that differs from the type of the column.
-pub const TENSILO_WRONG_TYPE: tensilo_status = 14;
+pub const TENSILO_ERROR_WRONG_TYPE: tensilo_status = 14;
 /// Another writer holds the lock of the file. Try again when it is done.
-pub const TENSILO_BUSY: tensilo_status = 15;
+pub const TENSILO_ERROR_BUSY: tensilo_status = 15;
 
 /// The result of work whose error is returned to C.
 pub(crate) type Result<T> = std::result::Result<T, Box<tensilo_error>>;
@@ -127,7 +127,7 @@ impl tensilo_error {
     /// Returns the error for an argument that is not valid.
     #[cold]
     pub(crate) fn bad_argument(message: impl AsRef<str>) -> Box<Self> {
-        Self::new(TENSILO_BAD_ARGUMENT, message.as_ref())
+        Self::new(TENSILO_ERROR_BAD_ARGUMENT, message.as_ref())
     }
 
     /// Returns the error for a call that needs a cargo feature that this build lacks.
@@ -138,19 +138,19 @@ impl tensilo_error {
     )]
     pub(crate) fn not_built(feature: &str, what: &str) -> Box<Self> {
         let message = format!("{what} needs the cargo feature \"{feature}\", which this build lacks; enable it");
-        Self::new(TENSILO_NOT_BUILT, &message)
+        Self::new(TENSILO_ERROR_NOT_BUILT, &message)
     }
 
     /// Returns the error for a request that does not fit in memory.
     #[cold]
     pub(crate) fn out_of_memory(what: &str) -> Box<Self> {
-        Self::new(TENSILO_OVER_LIMIT, &format!("{what} do not fit in memory: request less at a time"))
+        Self::new(TENSILO_ERROR_OVER_LIMIT, &format!("{what} do not fit in memory: request less at a time"))
     }
 
     /// Returns the error for a bug in the library.
     #[cold]
     pub(crate) fn internal(what: &str) -> Box<Self> {
-        Self::new(TENSILO_INTERNAL, &format!("internal error: {what}; please report this"))
+        Self::new(TENSILO_ERROR_INTERNAL, &format!("internal error: {what}; please report this"))
     }
 
     /// Returns the kind.
@@ -174,19 +174,19 @@ impl tensilo_error {
 
 fn status_of(kind: ErrorKind) -> tensilo_status {
     match kind {
-        ErrorKind::Corrupt => TENSILO_CORRUPT,
-        ErrorKind::TooNew => TENSILO_TOO_NEW,
-        ErrorKind::TooOld => TENSILO_TOO_OLD,
-        ErrorKind::NotBuilt => TENSILO_NOT_BUILT,
-        ErrorKind::OverLimit => TENSILO_OVER_LIMIT,
-        ErrorKind::BadArgument => TENSILO_BAD_ARGUMENT,
-        ErrorKind::UnknownColumn => TENSILO_UNKNOWN_COLUMN,
-        ErrorKind::WrongType => TENSILO_WRONG_TYPE,
-        ErrorKind::Busy => TENSILO_BUSY,
-        ErrorKind::BadInput => TENSILO_BAD_INPUT,
-        ErrorKind::Cancelled => TENSILO_CANCELLED,
-        ErrorKind::Io => TENSILO_IO,
-        _ => TENSILO_INTERNAL, // a kind newer than this crate
+        ErrorKind::Corrupt => TENSILO_ERROR_CORRUPT,
+        ErrorKind::TooNew => TENSILO_ERROR_TOO_NEW,
+        ErrorKind::TooOld => TENSILO_ERROR_TOO_OLD,
+        ErrorKind::NotBuilt => TENSILO_ERROR_NOT_BUILT,
+        ErrorKind::OverLimit => TENSILO_ERROR_OVER_LIMIT,
+        ErrorKind::BadArgument => TENSILO_ERROR_BAD_ARGUMENT,
+        ErrorKind::UnknownColumn => TENSILO_ERROR_UNKNOWN_COLUMN,
+        ErrorKind::WrongType => TENSILO_ERROR_WRONG_TYPE,
+        ErrorKind::Busy => TENSILO_ERROR_BUSY,
+        ErrorKind::BadInput => TENSILO_ERROR_BAD_INPUT,
+        ErrorKind::Cancelled => TENSILO_ERROR_CANCELLED,
+        ErrorKind::Io => TENSILO_ERROR_IO,
+        _ => TENSILO_ERROR_INTERNAL, // a kind newer than this crate
     }
 }
 
@@ -217,12 +217,12 @@ impl From<DataError> for Box<tensilo_error> {
     fn from(error: DataError) -> Self {
         let text = error.to_string();
         let (status, path) = match &error {
-            DataError::BadArgument(_) => (TENSILO_BAD_ARGUMENT, None),
-            DataError::BadState(_) => (TENSILO_BAD_STATE, None),
-            DataError::Corrupt { path, .. } => (TENSILO_CORRUPT, Some(path)),
-            DataError::Conflict { path, .. } => (TENSILO_CONFLICT, Some(path)),
-            DataError::Io { path, .. } => (TENSILO_IO, Some(path)),
-            _ => (TENSILO_INTERNAL, None),
+            DataError::BadArgument(_) => (TENSILO_ERROR_BAD_ARGUMENT, None),
+            DataError::BadState(_) => (TENSILO_ERROR_BAD_STATE, None),
+            DataError::Corrupt { path, .. } => (TENSILO_ERROR_CORRUPT, Some(path)),
+            DataError::Conflict { path, .. } => (TENSILO_ERROR_CONFLICT, Some(path)),
+            DataError::Io { path, .. } => (TENSILO_ERROR_IO, Some(path)),
+            _ => (TENSILO_ERROR_INTERNAL, None),
         };
         let message = match &error {
             DataError::Corrupt { message, .. } => message.clone(),
@@ -274,7 +274,7 @@ pub unsafe extern "C" fn tensilo_error_get_info(
     info: *mut tensilo_error_info,
 ) -> tensilo_status {
     // SAFETY: NULL or an error, by the rules in `tensilo.h`.
-    let Some(found) = (unsafe { error.as_ref() }) else { return TENSILO_BAD_ARGUMENT };
+    let Some(found) = (unsafe { error.as_ref() }) else { return TENSILO_ERROR_BAD_ARGUMENT };
     let samples = found.samples.clone().unwrap_or(0..0);
     let value = tensilo_error_info {
         struct_size: 0,
@@ -293,7 +293,7 @@ pub unsafe extern "C" fn tensilo_error_get_info(
         advice_count: found.advice.len(),
     };
     // SAFETY: NULL or a struct whose first member is its size, by the rules in `tensilo.h`.
-    if unsafe { fill(info, value) }.is_ok() { TENSILO_OK } else { TENSILO_BAD_ARGUMENT }
+    if unsafe { fill(info, value) }.is_ok() { TENSILO_OK } else { TENSILO_ERROR_BAD_ARGUMENT }
 }
 
 /// Frees an error and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.

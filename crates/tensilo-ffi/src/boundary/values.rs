@@ -2,8 +2,8 @@
 //!
 //! A string ends with a NUL. A struct that may grow starts with `struct_size`, the size of the
 //! struct when the caller was compiled. A call fills or reads only the bytes that both sides have,
-//! so programs and libraries of different releases work together. Options that only the caller has
-//! must be zero, because the library cannot honor them.
+//! so programs and libraries of different releases work together. Options that the library does not
+//! know must be zero, because it cannot honor them.
 
 use std::ffi::c_char;
 use std::mem::{MaybeUninit, size_of};

@@ -72,7 +72,7 @@ fn an_array_stays_when_its_buffer_is_filled_again() {
             let (mut schema, mut array) = (FFI_ArrowSchema::empty(), FFI_ArrowArray::empty());
             tensilo_buffer_export_arrow(buffer.0, (&raw mut schema).cast(), (&raw mut array).cast(), e)
         });
-        assert!(status == TENSILO_BAD_ARGUMENT && text.contains("no samples"), "{text}");
+        assert!(status == TENSILO_ERROR_BAD_ARGUMENT && text.contains("no samples"), "{text}");
         done(|e| tensilo_cursor_fill_buffer(cursor.0, first.as_ptr(), 2, buffer.0, e));
         let mut samples: tensilo_samples = sized();
         done(|e| tensilo_buffer_get_samples(buffer.0, &raw mut samples, e));

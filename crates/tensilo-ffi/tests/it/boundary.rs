@@ -9,7 +9,7 @@ use tensilo_testing::Folder;
 #[track_caller]
 fn is_refused(expected: &str, call: impl FnOnce(*mut *mut tensilo_error) -> tensilo_status) {
     let (status, text) = refused(call);
-    assert_eq!(status, TENSILO_BAD_ARGUMENT, "{text}");
+    assert_eq!(status, TENSILO_ERROR_BAD_ARGUMENT, "{text}");
     assert!(text.contains(expected), "{expected}: {text}");
 }
 
@@ -44,14 +44,14 @@ fn null_pointers_are_refused() {
         is_refused("dataset is NULL", |e| tensilo_loader_new(ptr::null(), ptr::null(), (&raw mut none).cast(), e));
         // without a slot for the error, there is only the status
         let status = tensilo_reader_open(ptr::null(), ptr::null(), &raw mut none, ptr::null_mut());
-        assert_eq!(status, TENSILO_BAD_ARGUMENT);
+        assert_eq!(status, TENSILO_ERROR_BAD_ARGUMENT);
         // functions without a status accept NULL
         tensilo_reader_close(ptr::null_mut());
         tensilo_error_free(ptr::null_mut());
         assert!(tensilo_reader_schema(ptr::null()).is_null());
         assert_eq!(tensilo_schema_column_count(ptr::null()), 0);
         assert_eq!(tensilo_error_status(ptr::null()), TENSILO_OK);
-        assert_eq!(tensilo_error_get_info(ptr::null(), ptr::null_mut()), TENSILO_BAD_ARGUMENT);
+        assert_eq!(tensilo_error_get_info(ptr::null(), ptr::null_mut()), TENSILO_ERROR_BAD_ARGUMENT);
     }
 }
 
@@ -61,7 +61,7 @@ fn a_failed_open_sets_the_handle_to_null() {
     // SAFETY: arguments as the header requires.
     let (status, text) =
         refused(|error| unsafe { tensilo_reader_open(c"no/such.tsl".as_ptr(), ptr::null(), &raw mut reader, error) });
-    assert_eq!(status, TENSILO_IO);
+    assert_eq!(status, TENSILO_ERROR_IO);
     assert!(text.contains("no/such.tsl") && reader.is_null(), "{text}");
 }
 
@@ -134,17 +134,20 @@ fn wrong_numbers_are_refused() {
         ];
         for (set, expected) in wrong {
             let (status, text) = with(set);
-            assert!(status == TENSILO_BAD_ARGUMENT && text.contains(expected), "{expected}: {text}");
+            assert!(status == TENSILO_ERROR_BAD_ARGUMENT && text.contains(expected), "{expected}: {text}");
         }
         assert_eq!(tensilo_dtype_bytes(0), 0);
         assert!(tensilo_dtype_name(27).is_null());
-        assert_eq!((text(tensilo_dtype_name(TENSILO_I4)), tensilo_dtype_bytes(TENSILO_I4)), ("i4".to_owned(), 1));
-        assert_eq!(tensilo_dtype_bytes(TENSILO_COMPLEX64), 8);
+        assert_eq!(
+            (text(tensilo_dtype_name(TENSILO_DTYPE_I4)), tensilo_dtype_bytes(TENSILO_DTYPE_I4)),
+            ("i4".to_owned(), 1)
+        );
+        assert_eq!(tensilo_dtype_bytes(TENSILO_DTYPE_COMPLEX64), 8);
         for (dtype, number) in DType::ALL.into_iter().zip(1..) {
             assert_eq!(text(tensilo_dtype_name(number)), dtype.name());
             assert_eq!(tensilo_dtype_bytes(number), dtype.element_bytes());
         }
-        assert_eq!(text(tensilo_dtype_name(TENSILO_BF16)), "bf16");
+        assert_eq!(text(tensilo_dtype_name(TENSILO_DTYPE_BF16)), "bf16");
     }
 }
 

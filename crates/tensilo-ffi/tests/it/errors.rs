@@ -23,10 +23,10 @@ fn an_error_of_a_damaged_chunk_names_its_location() {
     unsafe {
         let (from, to) = (indices.as_ptr(), out.as_mut_ptr());
         let status = tensilo_cursor_gather(cursor.0, from, 1, to, 8, ptr::null_mut(), &raw mut error);
-        assert_eq!(status, TENSILO_CORRUPT);
+        assert_eq!(status, TENSILO_ERROR_CORRUPT);
         let mut info: tensilo_error_info = sized();
         assert_eq!(tensilo_error_get_info(error, &raw mut info), TENSILO_OK);
-        assert_eq!(info.status, TENSILO_CORRUPT);
+        assert_eq!(info.status, TENSILO_ERROR_CORRUPT);
         assert_eq!(text(info.path), path.to_str().unwrap());
         assert_eq!(text(info.column), "label");
         assert!(text(info.rule).starts_with("R-"));
@@ -51,7 +51,7 @@ fn an_error_of_the_system_has_its_number() {
         tensilo_reader_open(c"no/such.tsl".as_ptr(), ptr::null(), &raw mut reader, &raw mut error);
         let mut info: tensilo_error_info = sized();
         assert_eq!(tensilo_error_get_info(error, &raw mut info), TENSILO_OK);
-        assert_eq!((info.status, info.os_code), (TENSILO_IO, 2));
+        assert_eq!((info.status, info.os_code), (TENSILO_ERROR_IO, 2));
         assert!(info.column.is_null() && info.rule.is_null() && !info.has_offset && !info.has_samples);
         tensilo_error_free(&raw mut error);
     }

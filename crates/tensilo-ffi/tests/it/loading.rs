@@ -75,7 +75,7 @@ fn a_column_that_a_batch_lacks_is_unknown() {
     let (name, mut index) = (c_text("nothing"), 0);
     // SAFETY: arguments as the header requires.
     let (status, text) = refused(|e| unsafe { tensilo_batch_find_column(batch.0, name.as_ptr(), &raw mut index, e) });
-    assert!(status == TENSILO_UNKNOWN_COLUMN && text.contains("there is no column \"nothing\""), "{text}");
+    assert!(status == TENSILO_ERROR_UNKNOWN_COLUMN && text.contains("there is no column \"nothing\""), "{text}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn another_loader_goes_on_with_a_state() {
         done(|e| tensilo_batches_get_metrics(batches.0, &raw mut metrics, e));
         assert!(metrics.batches == 3 && metrics.samples == 192 && !text(metrics.verdict).is_empty());
         let (status, _) = refused(|e| tensilo_batches_get_state(batches.0, state.as_mut_ptr(), 95, e));
-        assert_eq!(status, TENSILO_BAD_ARGUMENT);
+        assert_eq!(status, TENSILO_ERROR_BAD_ARGUMENT);
     }
     // with another batch size
     let loader = new_loader(&dataset, &options(50));
@@ -122,7 +122,7 @@ fn another_loader_goes_on_with_a_state() {
     // SAFETY: arguments as the header requires.
     let (status, _) =
         refused(|e| unsafe { tensilo_loader_resume(loader.0, state.as_ptr(), state.len(), &raw mut other, e) });
-    assert!(status == TENSILO_BAD_STATE && other.is_null());
+    assert!(status == TENSILO_ERROR_BAD_STATE && other.is_null());
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn columns_are_chosen_cast_and_padded() {
     let dataset = open_dataset(&file(&folder, Profile::Raw));
     let (embedding, pitch, label) = (c_text("embedding"), c_text("pitch"), c_text("label"));
     let columns: [*const c_char; 3] = [pitch.as_ptr(), embedding.as_ptr(), label.as_ptr()];
-    let casts = [tensilo_cast { column: embedding.as_ptr(), dtype: TENSILO_F64 }];
+    let casts = [tensilo_cast { column: embedding.as_ptr(), dtype: TENSILO_DTYPE_F64 }];
     let paddings = [tensilo_padding { column: pitch.as_ptr(), value: -1.0, multiple: 8 }];
     let mut options = options(10);
     options.order = TENSILO_ORDER_SEQUENTIAL;
@@ -142,11 +142,11 @@ fn columns_are_chosen_cast_and_padded() {
     // SAFETY: pointers and lengths of the library, whose batch lives.
     unsafe {
         let samples = column(&batch, "pitch");
-        assert_eq!(slice::from_raw_parts(samples.tensor_extents, samples.tensor_rank), [10, 8]);
+        assert_eq!(slice::from_raw_parts(samples.tensor_extents, samples.tensor_ndim), [10, 8]);
         let values = slice::from_raw_parts(samples.values.cast::<f32>(), 80);
         assert_eq!(values[16..24], [0.0, 1.0, -1.0, -1.0, -1.0, -1.0, -1.0, -1.0]);
         let samples = column(&batch, "embedding");
-        assert_eq!(samples.dtype, TENSILO_F64);
+        assert_eq!(samples.dtype, TENSILO_DTYPE_F64);
         let values = slice::from_raw_parts(samples.values.cast::<f64>(), 60);
         assert_eq!(values[6..12], [37.0, 38.0, 39.0, 40.0, 41.0, 42.0]);
         let samples = column(&batch, "label");
@@ -154,7 +154,7 @@ fn columns_are_chosen_cast_and_padded() {
         let schema = tensilo_batch_schema(batch.0);
         let mut info: tensilo_column_info = sized();
         done(|e| tensilo_schema_get_column(schema, 1, &raw mut info, e));
-        assert!(text(info.name) == "embedding" && info.dtype == TENSILO_F64);
+        assert!(text(info.name) == "embedding" && info.dtype == TENSILO_DTYPE_F64);
     }
 }
 
@@ -219,7 +219,7 @@ fn any_samples_are_read_as_a_batch() {
         assert_eq!(lists.null_count, 2);
         let mut other = ptr::null_mut();
         let (status, _) = refused(|e| tensilo_sample_reader_take(reader.0, [SAMPLES].as_ptr(), 1, &raw mut other, e));
-        assert!(status == TENSILO_BAD_ARGUMENT && other.is_null());
+        assert!(status == TENSILO_ERROR_BAD_ARGUMENT && other.is_null());
     }
 }
 
@@ -241,7 +241,7 @@ fn the_integers_of_decimals_are_not_delivered() {
             refused(|e| tensilo_loader_new(dataset.0, &raw const options, &raw mut loader, e)),
             refused(|e| tensilo_sample_reader_new(dataset.0, &raw const options, &raw mut reader, e)),
         ] {
-            assert_eq!(status, TENSILO_BAD_ARGUMENT);
+            assert_eq!(status, TENSILO_ERROR_BAD_ARGUMENT);
             assert!(text.contains("decimal64[12, 2]") && text.contains("a cast to f64"), "{text}");
         }
     }

@@ -96,7 +96,7 @@ fn samples_of_a_fixed_shape_go_to_memory_of_the_caller() {
         assert!(out == expected && nulls == 0);
         let (status, text) =
             refused(|e| tensilo_cursor_gather(cursor.0, from, indices.len(), to, bytes - 1, ptr::null_mut(), e));
-        assert!(status == TENSILO_BAD_ARGUMENT && text.contains("24 bytes each"), "{text}");
+        assert!(status == TENSILO_ERROR_BAD_ARGUMENT && text.contains("24 bytes each"), "{text}");
 
         let expected: Vec<f32> = (100..104).flat_map(|i| (0..6).map(move |k| (i * 37 % 101 + k) as f32)).collect();
         done(|e| tensilo_cursor_gather_range(cursor.0, 100, 104, to, 96, ptr::null_mut(), e));
@@ -104,7 +104,7 @@ fn samples_of_a_fixed_shape_go_to_memory_of_the_caller() {
         for (start, end) in [(100, 105), (104, 100), (998, 1002), (0, u64::MAX)] {
             let (status, _) =
                 refused(|e| tensilo_cursor_gather_range(cursor.0, start, end, to, 96, ptr::null_mut(), e));
-            assert_eq!(status, TENSILO_BAD_ARGUMENT, "{start}..{end}");
+            assert_eq!(status, TENSILO_ERROR_BAD_ARGUMENT, "{start}..{end}");
         }
     }
 }
@@ -119,12 +119,12 @@ fn one_sample_is_lent_or_copied() {
         let mut sample: tensilo_sample = sized();
         done(|e| tensilo_cursor_read(cursor.0, 123, &raw mut sample, e));
         assert_eq!(found(sample.values, sample.value_bytes), b"text 123");
-        assert_eq!(found(sample.extents, sample.rank), [8]);
+        assert_eq!(found(sample.extents, sample.ndim), [8]);
         assert!(!sample.is_null);
         done(|e| tensilo_cursor_read(cursor.0, 7, &raw mut sample, e));
         assert!(sample.is_null && sample.value_bytes == 0);
         let (status, _) = refused(|e| tensilo_cursor_read(cursor.0, SAMPLES, &raw mut sample, e));
-        assert_eq!(status, TENSILO_BAD_ARGUMENT);
+        assert_eq!(status, TENSILO_ERROR_BAD_ARGUMENT);
 
         let (mut out, mut count, mut is_null) = ([0_u8; 16], 0, true);
         let to = out.as_mut_ptr();
@@ -134,13 +134,13 @@ fn one_sample_is_lent_or_copied() {
         assert!(is_null && count == 0);
         let (status, _) =
             refused(|e| tensilo_cursor_read_into(cursor.0, 123, to, 7, ptr::null_mut(), ptr::null_mut(), e));
-        assert_eq!(status, TENSILO_BAD_ARGUMENT);
+        assert_eq!(status, TENSILO_ERROR_BAD_ARGUMENT);
         let (status, text) = refused(|e| tensilo_cursor_gather_range(cursor.0, 1, 2, to, 8, ptr::null_mut(), e));
-        assert!(status == TENSILO_BAD_ARGUMENT && text.contains("tensilo_buffer"), "{text}");
+        assert!(status == TENSILO_ERROR_BAD_ARGUMENT && text.contains("tensilo_buffer"), "{text}");
 
         let cursor = open_cursor(&reader, "words");
         let (status, text) = refused(|e| tensilo_cursor_read(cursor.0, 1, &raw mut sample, e));
-        assert!(status == TENSILO_BAD_ARGUMENT && text.contains("tensilo_buffer"), "{text}");
+        assert!(status == TENSILO_ERROR_BAD_ARGUMENT && text.contains("tensilo_buffer"), "{text}");
     }
 }
 
@@ -161,11 +161,11 @@ fn schemas_have_names_shapes_and_metadata() {
             assert!(at == index && text(column.name) == **name);
         }
         assert_eq!(text(column.type_name), "list<utf8>");
-        assert_eq!((column.dtype, column.level_count, column.nullable), (TENSILO_UTF8, 1, true));
+        assert_eq!((column.dtype, column.level_count, column.nullable), (TENSILO_DTYPE_UTF8, 1, true));
         assert!(*column.level_nullable && !column.is_fixed);
-        assert_eq!(found(column.extents, column.rank as usize), [-1]);
+        assert_eq!(found(column.extents, column.ndim as usize), [-1]);
         done(|e| tensilo_schema_get_column(schema, 0, &raw mut column, e));
-        assert_eq!(found(column.extents, column.rank as usize), [2, 3]);
+        assert_eq!(found(column.extents, column.ndim as usize), [2, 3]);
         assert!(column.is_fixed && column.sample_bytes == 24 && column.varying_count == 0);
 
         let mut entry = tensilo_metadata { key: ptr::null(), key_bytes: 0, value: ptr::null(), value_bytes: 0 };
@@ -176,7 +176,7 @@ fn schemas_have_names_shapes_and_metadata() {
         assert_eq!((text(entry.key).as_str(), text(entry.value).as_str()), ("made by", "a test"));
         for (column, index) in [(0, 1), (5, 0)] {
             let (status, _) = refused(|e| tensilo_schema_get_metadata(schema, column, index, &raw mut entry, e));
-            assert_eq!(status, TENSILO_BAD_ARGUMENT);
+            assert_eq!(status, TENSILO_ERROR_BAD_ARGUMENT);
         }
     }
 }

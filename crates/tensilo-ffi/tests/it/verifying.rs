@@ -36,7 +36,7 @@ fn a_report_lists_damage() {
         assert!(finding.file_start <= flipped && flipped < finding.file_end);
         assert!(text(tensilo_error_text(finding.error)).contains(path.to_str().unwrap()));
         let (status, _) = refused(|e| tensilo_report_get_finding(report.0, 1, &raw mut finding, e));
-        assert_eq!(status, TENSILO_BAD_ARGUMENT);
+        assert_eq!(status, TENSILO_ERROR_BAD_ARGUMENT);
     }
 }
 
@@ -90,6 +90,6 @@ fn a_callback_ends_a_verification() {
         options.progress = Some(stop);
         options.user = (&raw mut calls).cast();
         let (status, _) = refused(|e| tensilo_verify(path.as_ptr(), &raw const options, &raw mut report, e));
-        assert!(status == TENSILO_CANCELLED && report.is_null() && calls == 1);
+        assert!(status == TENSILO_ERROR_CANCELLED && report.is_null() && calls == 1);
     }
 }

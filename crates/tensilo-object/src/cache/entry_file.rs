@@ -1,9 +1,9 @@
 //! The file of a cache entry: its layout, and the table of open entries.
 //!
-//! A file starts with the checksums of all lines of the entry, followed by a range of the object's
-//! bytes. Each line of 8 KiB has its own checksum, so a small read checks only the lines that it
-//! needs. Files stay open, and their checksums stay in memory, so such a read takes one system
-//! call.
+//! An entry is a range of an object, divided into *lines* of 8 KiB. Its file starts with one
+//! checksum for each line, followed by the bytes of the lines. So a small read checks only the
+//! lines that it needs. Files stay open, and their checksums stay in memory, so such a read takes
+//! one system call.
 
 use std::collections::HashMap;
 use std::fs::File;

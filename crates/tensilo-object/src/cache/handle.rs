@@ -1,7 +1,7 @@
-//! The cache that all objects of a process share, and the one that the environment names.
+//! The handle of a disk cache, and the environment variables that configure the default cache.
 //!
-//! A [`Cache`] is a folder and a size limit. Each process also keeps an estimate of the remaining
-//! room, and a table of open entries. Both are rebuilt after a `fork`.
+//! A [`Cache`] is a folder and a size limit. In each process, it also has an estimate of the size
+//! on disk, and a table of open entries. After a `fork`, the child creates its own.
 
 use super::entry_file::OpenEntries;
 use super::usage::{self, CacheStats, DiskUsage};

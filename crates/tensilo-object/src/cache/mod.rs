@@ -9,10 +9,10 @@
 //!
 //! | file | idea |
 //! |---|---|
-//! | `entry_file` | the layout of an entry: checksums of its lines, then the bytes |
+//! | `entry_file` | the file of an entry: lines of 8 KiB, each with a checksum |
 //! | `object` | reads through the entries; one process fetches an entry while the others wait |
 //! | `usage` | the size limit, and eviction |
-//! | `handle` | the cache of a process, and the one that the environment names |
+//! | `handle` | the folder and size limit of a cache, and the environment variables that set them |
 //!
 //! Three invariants make the cache safe to share. First, an entry appears by a rename, so it is
 //! always complete. Second, each line has a checksum that covers the object, the offset and the

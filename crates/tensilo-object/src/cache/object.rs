@@ -299,7 +299,7 @@ impl FetchLock {
 
 impl Drop for FetchLock {
     /// Removes the lock file, and unlocks it. The next waiting reader gets the lock. Later readers
-    /// create a new file. Both look for the entry again before they fetch it.
+    /// create a new file. All of them look for the entry again before they fetch it.
     ///
     /// Closing the file is not enough, because a child process that was forked in the meantime also
     /// holds the lock.

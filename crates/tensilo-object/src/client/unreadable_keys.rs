@@ -135,7 +135,7 @@ fn filtered(list: &str) -> (String, Vec<String>) {
     let mut out = String::with_capacity(list.len());
     let mut keys = Vec::new();
     let mut rest = list;
-    // names of elements without an end tag in `rest`, so that no end tag is searched for again
+    // names of elements whose end tag does not occur in `rest`; it is not searched for again
     let mut unclosed: Vec<&str> = Vec::new();
     while let Some((before, from)) = rest.find('<').and_then(|at| rest.split_at_checked(at)) {
         out.push_str(before);

@@ -130,7 +130,7 @@ pub(super) enum Pattern {
     Shuffled,
 }
 
-/// The default number of consumers.
+/// The default of `--gpus`.
 const DEFAULT_GPUS: u32 = 8;
 
 #[derive(Args, Debug)]
@@ -142,7 +142,8 @@ pub(super) struct LoaderArgs {
     /// The columns of a batch [default: all]
     #[arg(long, value_name = "a,b")]
     pub(super) columns: Vec<Names>,
-    /// The number of decode threads; auto finds how many are enough
+    /// The number of decode threads; auto tries larger and larger numbers until one is enough for
+    /// the GPUs
     #[arg(long, value_name = "N|auto", default_value = "auto", value_parser = decode_threads)]
     pub(super) decode_threads: DecodeThreads,
     /// The number of batches that are fetched at the same time; raise it for high-latency
@@ -161,10 +162,10 @@ pub(super) struct LoaderArgs {
     /// The number of runs in a window of the windowed order [default: as recorded in the manifest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) window: Option<u32>,
-    /// The number of GPUs; each GPU consumes one batch per step
+    /// The number of GPUs of the training job; each GPU consumes one batch per step
     #[arg(long, value_name = "N", default_value_t = DEFAULT_GPUS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) gpus: u32,
-    /// The duration of a step, in milliseconds
+    /// The duration of a training step, in milliseconds
     #[arg(long, value_name = "MS", default_value = "200", value_parser = step)]
     pub(super) step_ms: Duration,
 }

@@ -69,7 +69,7 @@ fn column(args: &BenchArgs, reader: &Reader) -> Outcome<Column> {
     let rank = |column: &Column| match &column.schema().shape {
         _ if column.schema().is_struct_nulls() => 3,
         shape if shape.is_ragged() => 2,
-        shape => u8::from(shape.rank() == 0),
+        shape => u8::from(shape.ndim() == 0),
     };
     let found = reader.columns().min_by_key(rank);
     found.ok_or_else(|| Failure::Usage(format!("{}: the file has no columns", display_path(&args.file))))

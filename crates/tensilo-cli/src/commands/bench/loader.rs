@@ -57,7 +57,9 @@ fn uring(options: DatasetOptions, is_direct: bool) -> Outcome<DatasetOptions> {
     use tensilo_data::UringFile;
     match UringFile::unavailable() {
         None => Ok(if is_direct { options.direct() } else { options.io_uring() }),
-        Some(error) => Err(Failure::Usage(format!("--io: io_uring is missing or forbidden on this system: {error}"))),
+        Some(error) => Err(Failure::Usage(format!(
+            "--io: io_uring is missing or forbidden on this system ({error}); use --io pread"
+        ))),
     }
 }
 

@@ -35,8 +35,8 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     }
     if args.has_column_options() {
         return Err(Failure::Usage(format!(
-            "{path}: this is a dataset, so batches are measured; --column, --pattern and --threads need one of its \
-             files; to select the columns of the batches, use --columns"
+            "{path}: this is a dataset, so batches of several columns are measured, and --column, --pattern and \
+             --threads do not apply; name one of its files, or select columns with --columns"
         )));
     }
     if !quiet {

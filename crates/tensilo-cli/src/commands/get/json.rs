@@ -94,7 +94,7 @@ fn write_sample(output: &mut impl Write, sample: &Sample<'_>, print: Printer) ->
     Ok(())
 }
 
-/// Writes a tensor as nested arrays. The depth is at most 16, the maximum rank of a column.
+/// Writes a tensor as nested arrays. The depth is at most 16, the maximum number of dimensions.
 fn write_nested(output: &mut dyn Write, shape: &[u32], bytes: &[u8], print: Printer) -> io::Result<()> {
     let Some((&extent, inner)) = shape.split_first() else { return print.write(output, bytes) };
     let extent = usize::try_from(extent).unwrap_or(usize::MAX);

@@ -135,7 +135,8 @@ impl SampleEntry<'_> {
             Self::List(list) if list.has_lists() => Ok(Self::List(list.list(k)?)),
             Self::List(list) => Ok(Self::Item(list.item(k)?)),
             Self::Item(_) | Self::Absent => {
-                Err(Failure::Usage("the fields of a struct are nested in different numbers of lists, so they cannot be printed as one struct".to_owned()))
+                let message = "the fields of the struct are nested in different numbers of lists";
+                Err(Failure::Usage(format!("{message}; print each column individually")))
             }
         }
     }

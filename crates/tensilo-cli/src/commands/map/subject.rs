@@ -223,7 +223,8 @@ fn drawn_range(range: &Range<u64>, whole: &Range<u64>) -> Range<u64> {
     /// The size of the header of the first region, in bytes.
     const HEADER_BYTES: u64 = 64;
     match range {
-        // a damaged file header puts the whole file in doubt, but salvaged chunks are intact
+        // a damaged file header puts the whole file in doubt, but salvaged chunks are intact, so
+        // only the header is drawn as damaged
         range if range == whole => 0..whole.end.min(HEADER_BYTES),
         // bytes are missing at this offset
         range if range.is_empty() => range.start.saturating_sub(1)..range.start.max(1),

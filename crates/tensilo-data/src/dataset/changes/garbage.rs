@@ -2,8 +2,8 @@
 //!
 //! Writers may be working at the same time, and there is no lock. A writer starts from the newest
 //! version, so it lists only files of that version and new files. A file is therefore garbage if no
-//! retained version lists it and it is not newer than the newest version. Folders of `data/` for
-//! later versions, and pages that a writer may list again, are not removed.
+//! retained version lists it and it is not newer than the newest version. Folders in `data/` whose
+//! version does not exist yet, and pages that a writer may list again, are not removed.
 //!
 //! The manifest files of old versions are removed first. The data files and pages that they list
 //! are removed only after that is durable. So every remaining version is complete, even if the
@@ -127,7 +127,7 @@ pub(super) fn find(store: &dyn Store, folder: &Path, keep: u64) -> Result<Remova
     // a path that an old version lists may be a folder with files of a retained version
     paths.retain(|path| !listed.contains(path) && below(&listed, path).next().is_none());
     for name in names(store, folder, "data")? {
-        // writers may be working in later folders (M-8.5)
+        // writers may be working in folders of later versions (M-8.6)
         if folder_version(&name).is_some_and(|version| version <= newest) {
             unlisted(store, folder, &format!("data/{name}"), &listed, &mut paths)?;
         }

@@ -241,7 +241,8 @@ impl WriteJob {
         }
         let (facts, found) = FileFacts::with_id(&self.opener, &join(&self.folder, &name), &name, None)?;
         if id.is_some_and(|id| id != found) {
-            let message = format!("{}: the file belongs to another job; remove it", self.shown(&name));
+            let message =
+                format!("{}: this file belongs to another job, as its id shows; remove it", self.shown(&name));
             return Err(DataError::BadArgument(message));
         }
         let FileFacts { samples, raw_bytes, listed, .. } = facts;

@@ -263,7 +263,7 @@ impl Changes {
             let refused = |what: String| DataError::BadArgument(format!("{}: {what}", display_path(path)));
             if !group.files.is_empty() && facts.samples != group.samples {
                 return Err(refused(format!(
-                    "the file has {} samples, but its group has {}",
+                    "the file has {} samples, but the first file of its group has {}",
                     facts.samples, group.samples
                 )));
             }

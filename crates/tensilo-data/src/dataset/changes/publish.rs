@@ -52,7 +52,7 @@ pub(super) fn publish(
 ) -> Result<Hex, PublishError> {
     for path in added {
         store.make_durable(path).map_err(|error| match newest(store, folder) {
-            // this writer lost the race, and its files were removed as garbage (M-8.5)
+            // this writer lost the race, and its files were removed as garbage (M-8.6)
             Some(newest) if newest >= version.number => conflict(folder, newest),
             _ => DataError::Io { path: join(folder, path), operation: "making the file durable", error },
         })?;
@@ -98,7 +98,7 @@ impl Writer<'_> {
         match versions::read(self.store, self.folder, next) {
             Ok((version, _)) if version.parent == Some((self.number, self.digest)) => Ok(()),
             Ok(_) => self.remove(lost),
-            // the versions in between have since been removed
+            // the next version, which would show whose version won, has since been removed
             Err(DataError::Io { error, .. }) if error.kind() == io::ErrorKind::NotFound => {
                 Err(PublishError::Unknown(lost))
             }
@@ -115,7 +115,7 @@ impl Writer<'_> {
                 removed.map_err(|error| PublishError::Unknown(self.failed("removing the version", error)))?;
                 Err(lost.into())
             }
-            // other writers may have built on it, and since removed it
+            // other writers may have continued from this version, and then removed it
             _ => Err(PublishError::Unknown(lost)),
         }
     }
@@ -174,7 +174,7 @@ fn publish_page(store: &dyn Store, folder: &Path, entry: &PageEntry, bytes: &[u8
     }
     let found = store.read(&path, MAX_PAGE_BYTES).map_err(failed)?;
     if found != bytes {
-        let violation = RuleViolation::new("M-6.1", "the page is damaged, and no new version can list it; remove it");
+        let violation = RuleViolation::new("M-6.1", "the existing page is damaged; remove its file, and publish again");
         return Err(violation.of(&join(folder, &path)));
     }
     store.make_durable(&path).map_err(failed)

@@ -289,8 +289,10 @@ impl GroupReader {
         })
     }
 
-    /// Returns the end of the batch that begins at `start`. The batch has as many samples of fixed
-    /// columns, and as many chunks of other columns, as fit, but at least one sample.
+    /// Returns the end of the batch that begins at `start`. The batch has at least one sample, and
+    /// at most as many as fit in `batch_bytes` if only fixed columns are counted. The other columns
+    /// have equal shares of `batch_bytes`: if one of them fills its share earlier, the batch ends
+    /// with the chunk that fills it.
     fn batch_end(&self) -> Result<u64> {
         let (fixed, varying): (Vec<_>, Vec<_>) =
             self.columns.iter().partition(|column| fixed_bytes(column.column.schema()).is_some());

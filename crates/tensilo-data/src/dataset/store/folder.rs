@@ -147,7 +147,10 @@ fn refuse_links(folder: &Path, path: &str) -> io::Result<()> {
     let between = path.ancestors().skip(1).take_while(|found| *found != folder && found.starts_with(folder));
     for found in between {
         if fs::symlink_metadata(found).is_ok_and(|metadata| metadata.file_type().is_symlink()) {
-            return Err(io::Error::other(format!("{} is a symbolic link; files behind it are kept", found.display())));
+            return Err(io::Error::other(format!(
+                "{} is a symbolic link, and files behind it are not removed, because another dataset may use them",
+                found.display()
+            )));
         }
     }
     Ok(())

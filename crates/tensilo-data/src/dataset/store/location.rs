@@ -49,7 +49,8 @@ impl ReadOptions {
             Some(choice) if choice.kind == Io::Custom => choice,
             Some(choice) => {
                 let (path, io) = (tensilo::error::display_path(path), choice.kind.name());
-                let message = format!("{path}: {io} reads files, not objects in a store; omit this option");
+                let message =
+                    format!("{path}: the I/O method {io} works only for files, not for objects in a store; omit it");
                 return Err(DataError::BadArgument(message));
             }
         };

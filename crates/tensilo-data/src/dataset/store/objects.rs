@@ -40,7 +40,7 @@ pub(in crate::dataset) fn address_of(path: &Path) -> Option<String> {
 /// Returns how the objects in a store are read.
 fn io_of(storage: ObjectStorage) -> IoChoice {
     let opener = Opener::remote(move |path: &Path, end| begin(&storage, path, end));
-    IoChoice::explicit(Io::Object, opener).with_reason("they are in an object store")
+    IoChoice::explicit(Io::Object, opener).with_reason("the files are in an object store")
 }
 
 fn begin(storage: &ObjectStorage, path: &Path, end: Option<Range<u64>>) -> PendingReader {

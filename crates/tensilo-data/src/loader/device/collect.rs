@@ -45,7 +45,8 @@ impl Route {
             (DType::F16, Some(DType::F32)) => Conversion::F16ToF32,
             _ => return Self::Decoded,
         };
-        // only the first extent may vary: a padded sample is then one row
+        // only the first extent may vary: the elements of a sample are then the start of its row,
+        // and padding only fills the rest
         let extents = stored.shape.extents();
         let is_row = stored.levels.is_empty()
             && stored.shape.varying_count() == 1

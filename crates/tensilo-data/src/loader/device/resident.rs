@@ -175,7 +175,7 @@ fn route(spec: &ColumnSpec) -> Result<tensilo_cuda::Conversion> {
         Route::Decoded if spec.fixed_bytes.is_none() && spec.padding.is_none() => {
             "samples of different lengths can stay on a GPU only if the column is padded"
         }
-        Route::Decoded => "a GPU can cast only bf16 and f16, to f32, and can pad only the first dimension",
+        Route::Decoded => "a GPU can cast only from bf16 or f16 to f32, and can pad only the first dimension",
     };
     Err(DataError::BadArgument(format!("column {name:?}: {why}")))
 }

@@ -67,9 +67,9 @@ pub(in crate::loader) fn open<'g>(
     (opened, opened_many)
 }
 
-/// Advances the plans of all items, which have begun, step by step until they are complete. In each
-/// step, advances one item after another, or several at the same time on the threads of `io`.
-/// Fails with the error of the first item that fails in a step.
+/// Advances the plans of all items step by step until they are complete. The plans must have begun.
+/// In each step, advances one item after another, or several at the same time on the threads of
+/// `io`. Fails with the error of the first item that fails in a step.
 pub(in crate::loader) fn complete<P: Send>(
     items: &mut [P],
     plan_of: impl Fn(&mut P) -> &mut ReadPlan + Send + Sync,

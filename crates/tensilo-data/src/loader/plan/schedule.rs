@@ -86,7 +86,8 @@ impl Schedule {
         Self { n, order, seed, division, rank: setup.rank, first, first_steps, epoch_steps, end, steps, receipt }
     }
 
-    /// Returns where a step starts. The step after the last one starts at position 0 of an epoch.
+    /// Returns where a step starts. The step after the last one starts at position 0 of the epoch
+    /// after the last one.
     pub(in crate::loader) fn start(&self, step: u64) -> StepStart {
         if step < self.first_steps {
             // no overflow: less than `n`
@@ -169,5 +170,8 @@ fn mismatch(state: &State, view: &View) -> String {
              version {found}, with {view_n} samples: open version {taken} to resume"
         );
     }
-    format!("the state belongs to another view ({n} samples), but this loader's view has {view_n}; use the same view")
+    format!(
+        "the state was saved with another view: that view has {n} samples, and this loader's view has {view_n}; use \
+         the same view to resume"
+    )
 }

@@ -65,7 +65,8 @@ pub(in crate::loader) struct Segments {
     /// The slots of columns that no file of a group has, and the positions at which they are null.
     pub absent: Vec<(usize, Vec<usize>)>,
     requested: Vec<SampleRequest>,
-    /// Whether many files were opened for the batch. Their first bytes may then not be in memory.
+    /// Whether many files were opened for the batch. The bytes that plans read first, which were
+    /// only just prefetched, may then not be in memory yet.
     opened_many: bool,
 }
 
@@ -143,8 +144,8 @@ impl Segments {
         Ok(())
     }
 
-    /// Adds the segments of the group that has the first `count` samples. Returns the remaining
-    /// samples.
+    /// Adds the segments for the first `count` of the requested samples, which are all in one
+    /// group. Returns the remaining samples.
     fn add_group<'w>(
         &mut self,
         columns: GroupColumns,

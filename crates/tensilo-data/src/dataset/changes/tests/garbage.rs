@@ -10,8 +10,8 @@ use crate::error::DataError;
 use crate::manifest::Version;
 
 /// Creates a dataset with one version for each entry of `appended`, which says how many groups the
-/// version adds. Version `repacked` drops all earlier groups. For each version, another writer was
-/// killed.
+/// version adds. Version `repacked` drops all earlier groups. For each version, there is also the
+/// folder of a writer that was killed.
 fn dataset(appended: &[usize], repacked: u64) -> (CrashStore, Version) {
     let store = CrashStore::default();
     let mut version = Version::empty();

@@ -54,7 +54,8 @@ impl CrashStore {
     /// one, can leave. The flag says whether the power loss comes after the last operation.
     pub(super) fn crash_images(&self, from: usize, mut show: impl FnMut(&Image, bool)) {
         let log = self.0.lock().unwrap().clone();
-        // in a long series of files, most moments give equivalent images
+        // in a long series of files, the images after most operations are equivalent, so this tries
+        // the first 40, the last 40, and about 400 in between
         let step = (log.len() / 400).max(1);
         let moments =
             (from..=log.len()).filter(|moment| moment % step == 0 || moment - from < 40 || log.len() - moment < 40);
