@@ -15,7 +15,7 @@ const CODINGS: [(&str, [&str; 2]); 8] = [
     ("codes", ["a dictionary of 40 values", "a dictionary of 40 values"]),
     ("prices", ["numbers / (25 * 2^2)", "numbers / (25 * 2^2)"]),
     ("sound", ["numbers / (1 * 2^15)", "numbers / (1 * 2^15)"]),
-    ("levels", ["bits of details", "exponent-tiers"]),
+    ("levels", ["low-order bits (details)", "exponent-tiers"]),
     ("times", ["multiples of 1000", "multiples of 1000"]),
 ];
 
