@@ -128,8 +128,8 @@ enum Dimension {
     Varying(Vec<i64>),
 }
 
-/// A level can have at most this number of lists plus the number of bytes of the values. Only
-/// lists of empty lists can exceed this maximum.
+/// The maximum number of lists in a level is this constant plus the size of the values in bytes.
+/// Only lists of empty lists can exceed it.
 const MAX_EMPTY_LISTS: u64 = 1 << 24;
 
 /// Returns the dimensions of the items of a column. Extents can vary from item to item.

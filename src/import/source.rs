@@ -105,7 +105,7 @@ pub(super) trait RowSource {
         None
     }
 
-    /// Replaces the columns with the columns of other fields. The new fields are
+    /// Replaces the fields, and derives the columns from the new ones, which are
     /// [aligned](super::arrow::unified::aligned) with the fields of the source.
     #[cfg(feature = "arrow")]
     fn adopt(&mut self, _fields: Fields) -> Result<()> {

@@ -54,7 +54,7 @@ pub(super) fn open(file: &Arc<InputFile>) -> Result<(TensiloFile, Vec<u8>)> {
 pub(super) struct TensiloFile {
     file: Arc<InputFile>,
     columns: Vec<InputColumn>,
-    /// The structs whose nulls are the last columns. The file does not store these columns.
+    /// Structs without a column of nulls in the file. Their columns of nulls are the last columns.
     absent: Vec<AbsentStruct>,
     metadata: Metadata,
     sample_count: u64,
@@ -236,7 +236,7 @@ const MAX_PATH_BYTES: usize = 2 * (limits::NAME_BYTES + limits::LEVELS);
 /// struct is never null.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct AbsentStruct {
-    /// The position of a field, which has the same lists.
+    /// The position of one of the fields, which is in the same lists as the struct.
     field: usize,
     /// The number of levels of lists around the struct.
     levels: usize,

@@ -20,8 +20,8 @@ use std::ops::Range;
 pub(super) struct PendingItems {
     layout: Layout,
     may_be_null: bool,
-    /// The number of pushed bytes per unit of an item's count, which is the product of its varying
-    /// extents. With a cast, the number of stored bytes can differ.
+    /// The pushed size of an item is this number of bytes times the count of the item, which is the
+    /// product of its varying extents. With a cast, the stored size can differ.
     pub(super) pushed_bytes: usize,
     pub(super) caster: Option<Caster>,
     pub(super) count: usize,
@@ -58,8 +58,8 @@ impl PendingItems {
         })
     }
 
-    /// Adds items of a checked batch. `counts` is the range of these items in the running
-    /// sum of the counts of all items.
+    /// Adds items of a checked batch. `counts` starts at the sum of the counts of all
+    /// items before them, and ends at the sum that includes them.
     pub(super) fn take(&mut self, batch: &ColumnBatch, items: &Range<usize>, counts: &Range<usize>) {
         self.take_validity(batch, items);
         self.extents.extend_from_slice(extents_of(batch, self.layout.varying, items).unwrap_or(&[]));

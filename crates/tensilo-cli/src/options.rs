@@ -44,8 +44,8 @@ pub(crate) struct EncodingArgs {
     /// a memory or processor fault can corrupt the file unnoticed
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// The number of threads that encode. If it is above 1, Parquet inputs are read by additional
-    /// threads: at most this number, and at most 8. The output does not depend on the number
+    /// The number of threads that encode. If it is N, above 1, up to N additional threads, but at
+    /// most 8, read Parquet inputs. The output does not depend on the number
     /// [default: the number of cores]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,

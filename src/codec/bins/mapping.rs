@@ -193,7 +193,11 @@ impl<'a> MappedBlock<'a> {
     pub(crate) fn describe(&self, description: &mut Description) {
         let what = format!("{} elements that are stored unchanged", self.positions.len());
         description.add("patches", what, self.header);
-        description.add("details", "low-order bits of elements, which their numbers do not contain", self.details);
+        description.add(
+            "details",
+            "low-order bits of the elements, which the integers after the mapping do not contain",
+            self.details,
+        );
     }
 
     fn positions(&self) -> impl DoubleEndedIterator<Item = usize> + 'a {

@@ -505,7 +505,7 @@ impl<'a> StoredPart<'a> {
     /// Returns `false` if the part is a single block, and the encoding either cannot decode only
     /// these elements or would save little by doing so.
     ///
-    /// [`StoredPart::check`] must have passed before all elements are decoded. Decoding only some
+    /// Before a call that decodes all elements, [`StoredPart::check`] must pass. Decoding only some
     /// elements does not require that: this function then checks the data that it needs, so that
     /// one sample does not cost as much as all samples.
     pub(crate) fn decode(&self, elements: &Range<usize>, out: &mut [u8], scratch: &mut DecodeScratch) -> Result<bool> {

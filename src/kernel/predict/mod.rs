@@ -133,7 +133,7 @@ impl Predict {
     }
 
     /// Sets `out` to the zigzag-coded residuals of `numbers`, which have 2 bytes each and are
-    /// predicted by filters. `codes` has the filter of each segment, modulo [`MAX_FILTERS`].
+    /// predicted by filters. `codes` has the number of a filter for each segment, modulo [`MAX_FILTERS`].
     /// Segments beyond the end of `codes` have filter 0.
     ///
     /// Both buffers must have the same even length. Debug builds assert this. Release builds code

@@ -55,8 +55,8 @@ Formats, recognized by content, or by extension if the content is ambiguous:
   .tar, .tar.gz, .tgz        WebDataset: a column per suffix, and __key__
   .tfrecord, .tfrecord.gz    tf.train.Example: a column per feature
   .jsonl, .ndjson, .json     objects: a column per member; also .gz
-  .idx                       Megatron: the column tokens, from the .bin file
-                             next to it
+  .idx                       Megatron: a column named \"tokens\", from the
+                             .bin file next to it
   .tsl                       tensilo
 
 Inputs must have the same columns, in any order; a nullable column may be

@@ -236,7 +236,7 @@ fn create(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
     let mut changes = Dataset::create(folder)?;
     set_time(&mut changes)?;
     files.iter().try_for_each(|file| changes.append(file))?;
-    publish(changes, folder, format!("create {} files", files.len()), quiet)
+    publish(changes, folder, format!("create the dataset from {} files", files.len()), quiet)
 }
 
 fn add(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
@@ -361,8 +361,8 @@ pub(crate) fn require_manifest(dataset: &Dataset, path: &Path) -> Outcome {
     Err(Failure::Usage(message))
 }
 
-/// Makes the version record the time in `SOURCE_DATE_EPOCH`, if it is set, so that the version can
-/// be reproduced (see reproducible-builds.org). An empty variable counts as unset.
+/// If `SOURCE_DATE_EPOCH` is set, records its time in the version, so that the version can be
+/// reproduced (see reproducible-builds.org). An empty variable counts as unset.
 ///
 /// Must be called before other work, so that a malformed variable is reported early.
 pub(crate) fn set_time(changes: &mut Changes) -> Outcome {

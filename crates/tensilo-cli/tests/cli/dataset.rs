@@ -110,7 +110,7 @@ fn files_become_versions_that_the_log_lists() {
     assert_eq!(numbers("files"), [Some(3), Some(2)]);
     assert_eq!(numbers("bytes"), [Some(3 * bytes), Some(2 * bytes)]);
     let text = folder.text("dataset log .");
-    has(&text, &["add 1 files", "create 2 files"]);
+    has(&text, &["add 1 files", "create the dataset from 2 files"]);
     assert_eq!(text.lines().count(), 3, "{text}");
 }
 
@@ -294,7 +294,7 @@ fn columns_are_added_renamed_and_dropped_and_the_order_is_set() {
         "drop column \"x\"",
         "rename column \"label\" to \"class\"",
         "add the columns of 2 files",
-        "create 2 files",
+        "create the dataset from 2 files",
     ];
     assert_eq!(changes.collect::<Vec<_>>(), expected);
     folder.done("verify . --deep");

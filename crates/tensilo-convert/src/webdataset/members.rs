@@ -274,7 +274,7 @@ impl Members {
         Ok(pax)
     }
 
-    /// Reads the table of holes of a sparse file in GNU's old format, from its header and the
+    /// Reads the sparse map of a sparse file in GNU's old format, from its header and the
     /// blocks that follow.
     fn gnu_table(&mut self, header: &Header) -> Result<std::result::Result<HoleTable, String>> {
         const IN_HEADER: std::ops::Range<usize> = 386..482;
@@ -289,13 +289,13 @@ impl Members {
             continues = block.get(IN_BLOCK).is_some_and(|byte| *byte != 0);
             table.extend(block.into_iter().take(IN_BLOCK));
             if table.len() > MAX_TABLE_BYTES {
-                return Err(self.malformed("its table of holes is too long"));
+                return Err(self.malformed("its sparse map is too long"));
             }
         }
         Ok(HoleTable::from_gnu(&gnu.realsize, &table))
     }
 
-    /// Reads the table of holes of a sparse file in version 1.0 of the POSIX format. The table
+    /// Reads the sparse map of a sparse file in version 1.0 of the POSIX format. The table
     /// precedes the data. It consists of decimal numbers, one per line; the first is the number of
     /// segments. It is padded to whole blocks.
     fn table_in_data(&mut self, stored: u64) -> Result<std::result::Result<Vec<u64>, String>> {
@@ -303,7 +303,7 @@ impl Members {
         while expected.is_none_or(|expected| lines < expected) {
             let end = text.len() + BLOCK;
             if end > MAX_TABLE_BYTES || u64::try_from(end).is_ok_and(|end| end > stored) {
-                return Ok(Err("its table of holes is truncated or too long".to_owned()));
+                return Ok(Err("its sparse map is truncated or too long".to_owned()));
             }
             self.take(BLOCK_BYTES, &mut text)?;
             let block = text.get(end - BLOCK..).unwrap_or_default();
@@ -312,12 +312,12 @@ impl Members {
                 let count = text.split(|byte| *byte == b'\n').next().and_then(decimal);
                 let expected_lines =
                     count.and_then(|count| usize::try_from(count).ok()?.checked_mul(2)?.checked_add(1));
-                let Some(count) = expected_lines else { return Ok(Err("its table of holes is malformed".to_owned())) };
+                let Some(count) = expected_lines else { return Ok(Err("its sparse map is malformed".to_owned())) };
                 expected = Some(count);
             }
         }
         let numbers = text.split(|byte| *byte == b'\n').take(expected.unwrap_or(0)).skip(1).map(decimal);
-        Ok(numbers.collect::<Option<_>>().ok_or_else(|| "its table of holes is malformed".to_owned()))
+        Ok(numbers.collect::<Option<_>>().ok_or_else(|| "its sparse map is malformed".to_owned()))
     }
 
     /// Returns the map of a sparse file. The next `stored` bytes are its data, or its table of

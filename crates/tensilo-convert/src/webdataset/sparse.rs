@@ -18,7 +18,7 @@ pub(super) const UNBOUNDED_BYTES: u64 = 16 << 20;
 /// about this factor at most.
 pub(super) const MAX_GROWTH: u64 = 1_024;
 
-/// The size and the table of holes of a sparse file.
+/// The size and the sparse map of a sparse file.
 #[derive(Debug)]
 pub(super) struct HoleTable {
     size: u64,
@@ -98,7 +98,7 @@ impl SparseMap {
             segments.push(Segment { offset, length });
         }
         if data != stored {
-            return Err(format!("its table of holes lists {data} bytes of data, but {stored} bytes are stored"));
+            return Err(format!("its sparse map lists {data} bytes of data, but {stored} bytes are stored"));
         }
         let size = table.size;
         if size > UNBOUNDED_BYTES && size / MAX_GROWTH > stored {
@@ -112,7 +112,7 @@ impl SparseMap {
 }
 
 fn malformed() -> String {
-    "its table of holes is malformed".to_owned()
+    "its sparse map is malformed".to_owned()
 }
 
 /// Parses the decimal number in a record.
