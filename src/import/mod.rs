@@ -208,8 +208,8 @@
 //! file about 2 MiB at a time.
 //!
 //! If a conversion has more than one thread
-//! ([`WriterOptions::threads`](crate::WriterOptions::threads)), equally many additional threads, but
-//! at most 8, read the row groups of a Parquet file while the other threads encode. All
+//! ([`WriterOptions::threads`](crate::WriterOptions::threads)), equally many additional threads,
+//! but at most 8, read the row groups of a Parquet file while the other threads encode. All
 //! other inputs are read by one thread. Per row group, at most about 6 MiB of batches, or one
 //! larger batch, wait for the encoders. The number of row groups with waiting batches exceeds the
 //! number of reading threads by at most one. The bytes written do not depend on the number of

@@ -254,7 +254,7 @@ impl WriterOptions {
         if !BLOCK_BYTES.contains(&bytes) {
             let (min, max) = (BLOCK_BYTES.start(), BLOCK_BYTES.end());
             let message =
-                format!("block size {bytes} is out of range; use {min} to {max} bytes, or none for no blocks");
+                format!("block size {bytes} is out of range; use {min} to {max} bytes, or none for the longest blocks");
             return Err(Error::bad_argument(message));
         }
         if self.profile.block_bytes().is_none() {

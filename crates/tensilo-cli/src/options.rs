@@ -44,7 +44,7 @@ pub(crate) struct EncodingArgs {
     /// a memory or processor fault can corrupt the file unnoticed
     #[arg(long)]
     pub(crate) no_check: bool,
-    /// The number of threads that encode. If it is N, above 1, up to N additional threads, but at
+    /// The number of threads that encode. If N is above 1, up to N additional threads, but at
     /// most 8, read Parquet inputs. The output does not depend on the number
     /// [default: the number of cores]
     #[arg(long, value_name = "N")]

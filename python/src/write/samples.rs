@@ -246,8 +246,9 @@ impl Input {
         shape: &mut Vec<Option<usize>>,
         object: &Bound<'_, PyAny>,
     ) -> PyResult<()> {
-        if depth > tensilo::limits::DIMENSIONS {
-            return Err(PyValueError::new_err("lists are nested more than 16 deep, the maximum number of dimensions"));
+        let max = tensilo::limits::DIMENSIONS;
+        if depth > max {
+            return Err(PyValueError::new_err(format!("lists are nested deeper than {max} dimensions, the maximum")));
         }
         let is_list = object.is_instance_of::<PyList>() || object.is_instance_of::<PyTuple>();
         if !is_list {

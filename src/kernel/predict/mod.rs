@@ -133,8 +133,8 @@ impl Predict {
     }
 
     /// Sets `out` to the zigzag-coded residuals of `numbers`, which have 2 bytes each and are
-    /// predicted by filters. `codes` has the number of a filter for each segment, modulo [`MAX_FILTERS`].
-    /// Segments beyond the end of `codes` have filter 0.
+    /// predicted by filters. `codes` has the number of a filter for each segment, modulo
+    /// [`MAX_FILTERS`]. Segments beyond the end of `codes` have filter 0.
     ///
     /// Both buffers must have the same even length. Debug builds assert this. Release builds code
     /// only the whole numbers that fit in both.

@@ -52,7 +52,7 @@ pub fn arbitrary_column() -> impl Strategy<Value = ColumnPlan> {
     )
 }
 
-/// Returns shapes with 0 to 4 dimensions, with up to three varying extents; a fixed extent may be 0.
+/// Returns shapes with 0 to 4 dimensions and up to three varying extents; a fixed extent may be 0.
 fn shape() -> impl Strategy<Value = Vec<Extent>> {
     let extent = prop_oneof![
         1 => Just(Extent::Fixed(0)),

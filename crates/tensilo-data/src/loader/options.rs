@@ -313,8 +313,8 @@ impl LoaderOptions {
     }
 
     /// Reads a range of samples of a view, checks them, and sends them in stored form to the GPU
-    /// that was passed to [`LoaderOptions::decode_on`], where they stay. Sends samples from the start
-    /// of the range, in uploads of about 64 MiB, and stops before the upload that would exceed
+    /// that was passed to [`LoaderOptions::decode_on`], where they stay. Sends samples from the
+    /// start of the range, in uploads of about 64 MiB, and stops before the upload that would exceed
     /// `max_bytes`.
     /// Columns must be numeric, and must either have a fixed shape, or be padded and vary only in
     /// the first extent. The only supported casts are from `bf16` and `f16` to `f32`.
