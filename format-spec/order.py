@@ -9,6 +9,7 @@ import pathlib
 import struct
 import sys
 import zlib
+from itertools import zip_longest
 
 VECTORS = pathlib.Path(__file__).resolve().parent / 'vectors' / 'order.json'
 MASK = (1 << 64) - 1
@@ -61,23 +62,44 @@ def permuted(k, samples):
 # 3. Modes
 
 def order(mode, n, seed, epoch):
-    """Returns all samples of an epoch, in order. `mode` is its name, with run and window if it is windowed."""
+    """Returns all samples of an epoch, in order. `mode` is its name, with run, window and streams if it is windowed."""
     name, *sizes = mode
     if name == 'sequential':
         return list(range(n))
     if name == 'shuffled':
         return permuted(key(1, seed, epoch), list(range(n)))
-    run, window = sizes
+    return [sample for turn in zip_longest(*streams(sizes, n, seed, epoch)) for sample in turn if sample is not None]
+
+
+def streams(sizes, n, seed, epoch):
+    """Returns the samples of each stream, in order."""
+    run, window, count = sizes
     runs = [list(range(start, min(n, start + run))) for start in range(0, n, run)]
-    runs = permuted(key(2, seed, epoch), runs)
-    windows = [sum(runs[start:start + window], []) for start in range(0, len(runs), window)]
-    return sum((permuted(key(3, seed, epoch, w), window) for w, window in enumerate(windows)), [])
+    found = []
+    for i in range(count):
+        of_stream = permuted(key(2, seed, epoch, i), runs[i::count])
+        windows = [sum(of_stream[start:start + window], []) for start in range(0, len(of_stream), window)]
+        found.append(sum((permuted(key(3, seed, epoch, i, w), window) for w, window in enumerate(windows)), []))
+    return found
+
+
+def streams_of_positions(mode, n):
+    """Returns the stream of each position."""
+    if mode[0] != 'windowed':
+        return [0] * n
+    lengths = [len(samples) for samples in streams(mode[1:], n, 0, 0)]
+    return [i for turn in range(max(lengths)) for i, length in enumerate(lengths) if turn < length]
 
 
 # 4. Steps and ranks
 
-def division(last_batch, n, batch, world, start=0):
+def rev(stream, count):
+    return sum(1 << bit for bit in range(count.bit_length() - 1) if stream & count >> 1 >> bit)
+
+
+def division(mode, last_batch, n, batch, world, start=0):
     """Returns the positions of each rank in each step from `start` to the end of the epoch."""
+    of_positions, count = streams_of_positions(mode, n), (mode[3:] or [1])[0]
     left, steps = list(range(start, n)), []
     while left:
         now, left = left[:batch * world], left[batch * world:]
@@ -85,9 +107,10 @@ def division(last_batch, n, batch, world, start=0):
             if last_batch == 'drop':
                 break
             if last_batch == 'pad':
-                now = [p % n for p in range(now[0], now[0] + batch * world)]
+                now = list(range(now[0], now[0] + batch * world))
+        now.sort(key=lambda x: (rev(of_positions[x % n], count), x))
         cuts = [r * len(now) // world for r in range(world + 1)]
-        steps.append([now[start:end] for start, end in zip(cuts, cuts[1:])])
+        steps.append([[x % n for x in sorted(now[start:end])] for start, end in zip(cuts, cuts[1:])])
     return steps
 
 
@@ -118,7 +141,7 @@ def mixture(seed, run, n, components, epoch):
     for i in component_of:
         samples, of_component = components[i][0], taken[i] // components[i][0] & MASK
         if (i, of_component) not in orders:
-            orders[i, of_component] = order(('windowed', run, 1), samples, key(5, seed, i), of_component)
+            orders[i, of_component] = order(('windowed', run, 1, 1), samples, key(5, seed, i), of_component)
         found.append((i, orders[i, of_component][taken[i] % samples]))
         taken[i] += 1
     return found
@@ -128,19 +151,20 @@ def mixture(seed, run, n, components, epoch):
 
 def state(mode, last_batch, dataset_id, version, view, n, seed, epoch, position, receipt):
     name, *sizes = mode
-    run, window = sizes or (0, 0)
+    run, window, streams = sizes or (0, 0, 0)
     number = ['sequential', 'shuffled', 'windowed'].index(name)
-    fields = struct.pack('<4sHBB16sQQQQQQIIQ4x', b'TSLO', 1, number, ['drop', 'pad', 'exact'].index(last_batch), dataset_id, version,
-                         view, n, seed, epoch, position, run, window, receipt)
+    fields = struct.pack('<4sHBB16sQQQQQQIIQI', b'TSLO', 2, number, ['drop', 'pad', 'exact'].index(last_batch), dataset_id, version,
+                         view, n, seed, epoch, position, run, window, receipt, streams)
     return fields + struct.pack('<I', zlib.crc32(fields))
 
 
 def broken_states():
     """Yields (fault, bytes) for each broken state."""
-    right = state(('windowed', 4, 2), 'exact', bytes(16), 1, 0, 1000, 5, 2, 128, 7)
-    faults = [('magic', 0, b'X'), ('version', 4, b'\2'), ('mode', 6, b'\3'), ('a run without its mode', 6, b'\1'), ('tail', 7, b'\3'),
+    right = state(('windowed', 4, 2, 8), 'exact', bytes(16), 1, 0, 1000, 5, 2, 128, 7)
+    faults = [('magic', 0, b'X'), ('version of an old order', 4, b'\1'), ('version', 4, b'\3'), ('mode', 6, b'\3'), ('a run without its mode', 6, b'\1'), ('tail', 7, b'\3'),
               ('n', 40, struct.pack('<Q', (1 << 63) + 1)), ('n, and position', 40, struct.pack('<Q', 128)), ('run', 72, bytes(4)),
-              ('window', 76, bytes(4)), ('reserved bytes', 91, b'\1')]
+              ('window', 76, bytes(4)), ('no streams', 88, bytes(4)),
+              ('streams that are not a power of two', 88, b'\6'), ('streams', 88, struct.pack('<I', 2048))]
     for what, at, value in faults:
         fields = right[:at] + value + right[at + len(value):-4]
         yield what, fields + struct.pack('<I', zlib.crc32(fields))
@@ -173,7 +197,7 @@ def pairs(numbers):
 
 def vectors():
     seeds = [(0, 0), (1, 2), (2, 1), (MASK, 3)]
-    modes = [('sequential',), ('shuffled',), ('windowed', 4, 3), ('windowed', 1, 1), ('windowed', 7, 2), ('windowed', 64, 512)]
+    modes = [('sequential',), ('shuffled',), ('windowed', 4, 3, 1), ('windowed', 4, 3, 2), ('windowed', 1, 1, 4), ('windowed', 7, 2, 4), ('windowed', 1, 2, 1024)]
     large = [4096, 4097, 1 << 16, 100_003, 1 << 32, (1 << 40) + 15, 10 ** 12, (1 << 63) - 25, 1 << 63]
     components = [(50, 3), (7, 1), (200, 2)]
     part = key(8, 2, 1, 0, 1 << 31)
@@ -206,18 +230,21 @@ def vectors():
                    for mode in modes for n in [0, 1, 4, 5, 12, 13, 97] for seed, epoch in seeds[1:]],
         'large_orders': [{'mode': mode, 'n': n, 'seed': '%016x' % 1, 'epoch': 2,
                           'pairs': pairs((p, found[p]) for p in range(0, n, n // 41))}
-                         for mode, n in [(('windowed', 64, 512), 100_003), (('windowed', 5, 4096), 50_001), (('shuffled',), 50_001)]
+                         for mode, n in [(('windowed', 64, 512, 1), 100_003), (('windowed', 64, 4, 64), 100_003), (('windowed', 5, 4096, 8), 50_001),
+                                 (('windowed', 3, 2, 1024), 50_001), (('shuffled',), 50_001)]
                          for found in [order(mode, n, 1, 2)]],
-        'divisions': [{'tail': last_batch, 'n': n, 'batch': batch, 'world': world, 'start': start, 'steps': division(last_batch, n, batch, world, start)}
-                      for last_batch in ['drop', 'pad', 'exact'] for n, start in [(0, 0), (1, 0), (7, 0), (12, 0), (13, 0), (13, 6), (41, 16)]
-                      for batch, world in [(1, 1), (2, 3), (5, 4)]],
+        'divisions': [{'mode': mode, 'tail': last_batch, 'n': n, 'batch': batch, 'world': world, 'start': start,
+                       'steps': division(mode, last_batch, n, batch, world, start)}
+                      for mode in [('shuffled',), ('windowed', 2, 2, 4), ('windowed', 3, 1, 8)] for last_batch in ['drop', 'pad', 'exact']
+                      for n, start in [(0, 0), (1, 0), (7, 0), (12, 0), (13, 6), (41, 16), (100, 0)]
+                      for batch, world in [(1, 1), (2, 3), (5, 4), (40, 3)] if n * 3 > batch],
         'splits': [{'seed': '%016x' % seed, 'from': start, 'to': end, 'n': 100, 'samples': split(seed, start, end, 100),
                     'identity': '%016x' % key(8, 2, seed, start, end)}
                    for seed, start, end in [(1, 0, 1 << 31), (1, 1 << 31, 1 << 32), (7, 0, 1 << 32), (7, 5, 6)]],
         'lists': [{'samples': samples, 'identity': '%016x' % key(8, 1, len(samples), *samples)} for samples in [[], [3], [5, 1, 5]]],
         'mixtures': [a_mixture(*sizes, components) for sizes in [(1, 60, 0), (4, 60, 5), (16, 5000, 2), (3, 8192, 1)]]
         + [a_mixture(2, 4100, 3, [(10, 1), (20, 1), (30, 1)])],
-        'states': [a_state(mode, last_batch) for mode, last_batch in [(('sequential',), 'drop'), (('shuffled',), 'pad'), (('windowed', 64, 512), 'exact')]],
+        'states': [a_state(mode, last_batch) for mode, last_batch in [(('sequential',), 'drop'), (('shuffled',), 'pad'), (('windowed', 64, 512, 16), 'exact')]],
         'substitutes': [{'n': str(n), 'seed': '%016x' % seed, 'epoch': epoch, 'sample': str(sample),
                          'attempts': [str(substitute(n, seed, epoch, sample, attempt)) for attempt in range(3)]}
                         for n, sample in [(1, 0), (7, 3), (1000, 999), ((1 << 63) - 25, 1 << 40)] for seed, epoch in seeds[1:]],

@@ -20,7 +20,7 @@ _Progress = Callable[[str, int, int | None], object]
 _Job = tuple[_Path, int, int]
 _PlannedInput = tuple[str, int, bytes]
 _Plan = tuple["list[_PlannedInput]", "Schema", "list[tuple[int, int, bytes]]"]
-_JobFile = tuple[int, int, int, int, int, bytes]
+_JobFile = tuple[int, int, int, int, bytes]
 
 @final
 class Array:

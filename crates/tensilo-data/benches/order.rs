@@ -13,7 +13,7 @@ const SAMPLES: u64 = 1_000_000_000;
 fn orders(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("sample at a position");
     group.throughput(Throughput::Elements(POSITIONS));
-    let windowed = WindowSizes::for_sample_bytes(4096);
+    let windowed = WindowSizes::for_dataset(SAMPLES, 4096 * SAMPLES, WindowSizes::FILE_RUN_BYTES);
     let modes = [
         ("shuffled", Order::Shuffled, SAMPLES),
         ("shuffled, few", Order::Shuffled, 4000),

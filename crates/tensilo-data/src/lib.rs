@@ -62,10 +62,10 @@
 //! let (samples, rank) = (1_000, 1);
 //! let order = EpochOrder::new(Order::Shuffled, samples, 42, 0);
 //! let division = Division::new(8, 4, LastBatch::Drop)?;
-//! let mut taken = 0;
+//! let (mut batch, mut taken) = (Vec::new(), 0);
 //! for step in 0..division.steps(samples, 0) {
-//!     let positions = division.positions(samples, step * division.step_samples(), rank);
-//!     let batch: Vec<u64> = positions.filter_map(|position| order.sample_at(position)).collect();
+//!     division.positions(&order, step * division.step_samples(), rank, &mut batch)?;
+//!     order.replace_with_samples(&mut batch)?;
 //!     assert_eq!(batch.len(), 8);
 //!     taken += batch.len();
 //! }
@@ -101,7 +101,7 @@ pub use loader::{
 #[cfg(feature = "cuda")]
 pub use loader::{DeviceBatch, DeviceIterator, ResidentColumn, ResidentSamples};
 pub use order::{
-    Division, EpochOrder, LastBatch, Order, Permutation, Positions, Receipt, State, WindowSizes, substitute,
+    Division, EpochOrder, LastBatch, Order, Permutation, Receipt, State, WindowSizes, substitute,
 };
 #[cfg(feature = "cuda")]
 pub use sys::device::DeviceAllocator;

@@ -30,9 +30,8 @@ type Input = (OsString, u64, [u8; 16]);
 /// A plan: the inputs, the schema, and the first row, end row and id of each file.
 type Plan = (Vec<Input>, Schema, Vec<(u64, u64, [u8; 12])>);
 
-/// A written file: its number, number of samples, raw size, size, footer offset and content id.
-/// Sizes are in bytes.
-type File = (u32, u64, u64, u64, u64, [u8; 16]);
+/// A written file: its number, number of samples, size in bytes, footer offset and content id.
+type File = (u32, u64, u64, u64, [u8; 16]);
 
 /// A job: folder, version and number.
 #[derive(FromPyObject)]
@@ -51,7 +50,7 @@ fn plan_of(plan: ShardPlan) -> Plan {
 }
 
 fn file_of(file: &JobFile) -> File {
-    (file.number, file.samples, file.raw_bytes, file.bytes, file.footer, file.content_id.0)
+    (file.number, file.samples, file.bytes, file.footer, file.content_id.0)
 }
 
 /// Plans the files of a new dataset.
@@ -172,9 +171,9 @@ pub fn _write_task(
 /// Publishes the files of a job unless they are published already. Returns the version.
 #[pyfunction]
 pub fn _publish(py: Python<'_>, job: Job, schema: &Schema, files: Vec<File>, change: &str) -> PyResult<u64> {
-    let file = |(number, samples, raw_bytes, bytes, footer, content_id)| {
+    let file = |(number, samples, bytes, footer, content_id)| {
         let content_id = ContentId(content_id);
-        JobFile { number, samples, raw_bytes, bytes, footer, content_id }
+        JobFile { number, samples, bytes, footer, content_id }
     };
     let files: Vec<JobFile> = files.into_iter().map(file).collect();
     work::run(py, None, move |_| {

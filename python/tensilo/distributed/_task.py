@@ -9,8 +9,8 @@ from .. import _tensilo
 
 # path, rows and digest
 PlannedInput = tuple[str, int, bytes]
-# number, samples, raw bytes, bytes, footer offset, content id
-JobFile = tuple[int, int, int, int, int, bytes]
+# number, samples, bytes, footer offset, content id
+JobFile = tuple[int, int, int, int, bytes]
 
 
 @dataclass(frozen=True)
@@ -63,4 +63,4 @@ class Fragment:
     @property
     def stored_bytes(self) -> int:
         """The length of the file, in bytes."""
-        return self.file[3]
+        return self.file[2]

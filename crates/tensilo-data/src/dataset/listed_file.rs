@@ -14,7 +14,6 @@ use tensilo::{ColumnSchema, OpenOptions, Reader, Schema};
 /// The facts about a file that a manifest needs.
 pub(super) struct FileFacts {
     pub samples: u64,
-    pub raw_bytes: u64,
     pub schema: Schema,
     /// The entry for the manifest. Its layout is not known yet and is set to 0.
     pub listed: FileEntry,
@@ -48,9 +47,8 @@ impl FileFacts {
             footer: reader.footer_offset(),
             content_id: Hex(reader.content_id().0),
         };
-        let raw_bytes = reader.columns().map(|column| column.facts().raw_bytes).fold(0, u64::saturating_add);
         let samples = reader.sample_count();
-        Ok((Self { samples, raw_bytes, schema: reader.schema().clone(), listed }, reader.file_id()))
+        Ok((Self { samples, schema: reader.schema().clone(), listed }, reader.file_id()))
     }
 }
 

@@ -11,7 +11,7 @@ use super::store::folder::Folder;
 use super::store::location::{RemoteOptions, remote};
 use super::versions;
 use crate::error::{DataError, Result};
-use crate::io::{IoChoice, PendingReader};
+use crate::io::{Io, IoChoice, PendingReader};
 use crate::manifest::{DatasetColumn, Group, Layout, Version, content_ids, dataset_id};
 use crate::order::WindowSizes;
 use std::path::{Path, PathBuf};
@@ -95,25 +95,27 @@ pub(super) fn matching(pattern: &Path) -> Result<Vec<PathBuf>> {
 
 /// Returns a version in memory that lists these files.
 pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
-    let mut found: Option<(Version, u64)> = None;
+    let mut found: Option<Version> = None;
     let facts = files.chunks(MAX_PENDING_OPENS).flat_map(|files| {
         let pending: Vec<_> = files.iter().map(|path| (path, io.opener.begin(path, None))).collect();
         pending.into_iter().map(|(path, pending)| facts(path, io, pending))
     });
     for (path, facts) in files.iter().zip(facts) {
-        let FileFacts { samples, raw_bytes, schema, listed } = facts?;
-        let (version, raw) = found.get_or_insert_with(|| (first(&schema), 0));
+        let FileFacts { samples, schema, listed } = facts?;
+        let version = found.get_or_insert_with(|| first(&schema));
         check_schema(path, &schema, version)?;
-        *raw = raw.saturating_add(raw_bytes);
         if samples == 0 {
             continue; // a group has at least one sample
         }
         version.samples = version.samples.saturating_add(samples);
         version.groups.push(Group { samples, files: vec![listed] });
     }
-    let (mut version, raw_bytes) =
+    let mut version =
         found.ok_or_else(|| DataError::BadArgument("there are no tensilo files (*.tsl)".to_owned()))?;
-    version.order = WindowSizes::for_sample_bytes(raw_bytes / version.samples.max(1));
+    version.order = version.default_sizes(match io.kind {
+        Io::Object => WindowSizes::OBJECT_RUN_BYTES,
+        _ => WindowSizes::FILE_RUN_BYTES,
+    });
     version.dataset_id = dataset_id(content_ids(&version.groups));
     Ok(version)
 }

@@ -57,6 +57,7 @@ struct ParentJson {
 struct OrderJson {
     run: Number,
     window: Number,
+    streams: Number,
 }
 
 /// A version of a dataset.
@@ -122,7 +123,9 @@ impl Version {
     /// Encodes the file of the version. Returns its bytes and its digest.
     pub(crate) fn to_bytes(&self) -> (Vec<u8>, Hex) {
         let parent = self.parent.map(|(version, digest)| ParentJson { version: Number(version), digest });
-        let order = OrderJson { run: Number(self.order.run().into()), window: Number(self.order.window().into()) };
+        let sizes = self.order;
+        let [run, window, streams] = [sizes.run(), sizes.window(), sizes.streams()].map(|number| Number(number.into()));
+        let order = OrderJson { run, window, streams };
         let mut text = String::from("{\n");
         let mut put = |name: &str, value: String| {
             let _ = writeln!(text, "\"{name}\": {value},"); // a write to a string cannot fail
@@ -155,7 +158,7 @@ impl Version {
             time: None,
             change: String::new(),
             samples: 0,
-            order: WindowSizes::for_sample_bytes(0),
+            order: WindowSizes::for_dataset(0, 0, WindowSizes::FILE_RUN_BYTES),
             metadata: Metadata::new(),
             column_ids: 0,
             columns: Vec::new(),
@@ -163,6 +166,14 @@ impl Version {
             pages: Vec::new(),
             groups: Vec::new(),
         }
+    }
+
+    /// Returns the default sizes for runs of about `run_bytes` stored bytes, from the groups that are
+    /// not in pages.
+    pub(crate) fn default_sizes(&self, run_bytes: u64) -> WindowSizes {
+        let files = self.groups.iter().flat_map(|group| &group.files);
+        let stored_bytes = files.map(|file| file.bytes).fold(0, u64::saturating_add);
+        WindowSizes::for_dataset(self.samples, stored_bytes, run_bytes)
     }
 
     /// Returns the columns and layouts that groups refer to.
@@ -173,14 +184,17 @@ impl Version {
 
 impl OrderJson {
     fn parse(self) -> Result<WindowSizes, RuleViolation> {
-        let (Number(run), Number(window)) = (self.run, self.window);
-        let sizes = u32::try_from(run).ok().zip(u32::try_from(window).ok());
-        let sizes = sizes.and_then(|(run, window)| WindowSizes::new(run, window).ok());
+        let [Number(run), Number(window), Number(streams)] = [self.run, self.window, self.streams];
+        let [run_samples, window_runs, stream_count] = [run, window, streams].map(|number| u32::try_from(number).ok());
+        let sizes = run_samples.zip(window_runs).and_then(|(run, window)| WindowSizes::new(run, window).ok());
+        let sizes = sizes.zip(stream_count).and_then(|(sizes, streams)| sizes.with_streams(streams).ok());
         sizes.ok_or_else(|| {
-            RuleViolation::new(
-                "M-2.3",
-                format!("runs of {run} samples in windows of {window} runs: expected two numbers from 1 to 2^32 - 1"),
-            )
+            let message = format!(
+                "windows of {window} runs of {run} samples, in {streams} streams: expected two numbers from 1 to \
+                 2^32 - 1, and a power of two up to {}",
+                WindowSizes::MAX_STREAMS
+            );
+            RuleViolation::new("M-2.3", message)
         })
     }
 }

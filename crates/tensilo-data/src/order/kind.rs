@@ -1,8 +1,8 @@
-//! The orders that samples can have, and the sizes of runs and windows.
+//! The orders that samples can have, and the sizes of runs, windows and streams.
 //!
 //! A sequential order reads fastest and shuffles nothing. A full shuffle reads each sample
 //! individually. A windowed order is the compromise: it reads runs of about 1 MiB, and mixes the
-//! samples of up to 512 runs.
+//! samples of all windows, which hold up to 2 GiB together.
 
 use crate::error::{DataError, Result};
 use std::fmt;
@@ -16,8 +16,9 @@ pub enum Order {
     Sequential,
     /// Shuffles all samples at once: any sample can follow any other.
     Shuffled,
-    /// Shuffles runs of consecutive samples, and then the samples within windows of runs. Files are
-    /// read run by run.
+    /// Deals runs of consecutive samples to streams, and shuffles the runs of each stream, and the
+    /// samples within windows of runs. Files are read run by run, and each rank reads the runs of
+    /// its own streams.
     Windowed(WindowSizes),
 }
 
@@ -26,9 +27,7 @@ impl fmt::Display for Order {
         match self {
             Self::Sequential => f.write_str("sequential"),
             Self::Shuffled => f.write_str("shuffled"),
-            Self::Windowed(WindowSizes { run, window }) => {
-                write!(f, "windowed (windows of {window} runs of {run} samples)")
-            }
+            Self::Windowed(sizes) => write!(f, "windowed ({sizes})"),
         }
     }
 }
@@ -40,34 +39,64 @@ pub struct WindowSizes {
     pub(crate) run: NonZeroU32,
     /// The number of runs in a window.
     pub(crate) window: NonZeroU32,
+    /// The number of streams is `1 << stream_bits`.
+    pub(crate) stream_bits: u32,
 }
 
-/// The default size of a run, and the maximum default size of a window, in bytes.
-const RUN_BYTES: u64 = 1 << 20;
-const WINDOW_BYTES: u64 = 256 << 20;
-/// The maximum number of runs in a default window.
-const MAX_WINDOW_RUNS: u64 = 512;
+/// The default maximum size of the windows of all streams together, in stored bytes.
+const WINDOWS_BYTES: u64 = 2 << 30;
+/// The number of runs that each stream has at least, with the default number of streams.
+const MIN_STREAM_RUNS: u64 = 16;
 
 impl WindowSizes {
-    /// Returns the sizes for runs of `run` samples and windows of `window` runs. Fails if either
-    /// number is 0.
+    /// The maximum number of streams.
+    pub const MAX_STREAMS: u32 = 1024;
+    /// The default size of a run of a file, in stored bytes.
+    pub const FILE_RUN_BYTES: u64 = 1 << 20;
+    /// The default size of a run in an object store, in stored bytes. It is larger, because a
+    /// request has a high latency.
+    pub const OBJECT_RUN_BYTES: u64 = 4 << 20;
+
+    /// Returns the sizes for runs of `run` samples and windows of `window` runs, with one stream.
+    /// Fails if either number is 0.
     pub fn new(run: u32, window: u32) -> Result<Self> {
         match (NonZeroU32::new(run), NonZeroU32::new(window)) {
-            (Some(run), Some(window)) => Ok(Self { run, window }),
+            (Some(run), Some(window)) => Ok(Self { run, window, stream_bits: 0 }),
             _ => Err(DataError::BadArgument(format!(
                 "runs of {run} samples in windows of {window} runs: expected at least 1 of each"
             ))),
         }
     }
 
-    /// Returns the default sizes for samples with an average raw size of `bytes` bytes: runs of
-    /// about 1 MiB, and windows of at most 512 runs and 256 MiB.
-    pub fn for_sample_bytes(bytes: u64) -> Self {
+    /// Sets the number of streams. Fails unless it is a power of two of at most
+    /// [`WindowSizes::MAX_STREAMS`].
+    ///
+    /// With at least as many streams as ranks, each rank reads its own runs only. `window` is the
+    /// number of runs in a window of each stream, so all windows together hold `streams` times as
+    /// many samples.
+    pub fn with_streams(mut self, streams: u32) -> Result<Self> {
+        if !streams.is_power_of_two() || streams > Self::MAX_STREAMS {
+            let message = format!("{streams} streams: expected a power of two, at most {}", Self::MAX_STREAMS);
+            return Err(DataError::BadArgument(message));
+        }
+        self.stream_bits = streams.trailing_zeros();
+        Ok(self)
+    }
+
+    /// Returns the default sizes for `sample_count` samples that take `stored_bytes`: runs of about
+    /// `run_bytes`, such as [`WindowSizes::FILE_RUN_BYTES`]; as many streams as leave 16 runs for
+    /// each, so small datasets have one; and the largest windows that take at most 2 GiB together.
+    /// The number of streams is low enough that a window has at least two runs.
+    pub fn for_dataset(sample_count: u64, stored_bytes: u64, run_bytes: u64) -> Self {
         let of = |count: u64| u32::try_from(count).ok().and_then(NonZeroU32::new).unwrap_or(NonZeroU32::MAX);
-        let bytes = bytes.max(1);
-        let run = (RUN_BYTES / bytes).max(1);
-        let window = (WINDOW_BYTES / run.saturating_mul(bytes)).clamp(1, MAX_WINDOW_RUNS);
-        Self { run: of(run), window: of(window) }
+        let sample_bytes = stored_bytes.checked_div(sample_count).unwrap_or(0).max(1);
+        let run = of((run_bytes / sample_bytes).max(1));
+        let run_bytes = sample_bytes.saturating_mul(u64::from(run.get()));
+        let runs = sample_count.div_ceil(run.get().into());
+        let most_streams = (runs / MIN_STREAM_RUNS).min(WINDOWS_BYTES / 2 / run_bytes);
+        let stream_bits = most_streams.clamp(1, Self::MAX_STREAMS.into()).ilog2();
+        let window = of(((WINDOWS_BYTES / run_bytes) >> stream_bits).max(2));
+        Self { run, window, stream_bits }
     }
 
     /// Returns the number of samples in a run, `K`.
@@ -75,8 +104,20 @@ impl WindowSizes {
         self.run.get()
     }
 
-    /// Returns the number of runs in a window, `W`.
+    /// Returns the number of runs in a window of a stream, `W`.
     pub fn window(self) -> u32 {
         self.window.get()
+    }
+
+    /// Returns the number of streams, `S`.
+    pub fn streams(self) -> u32 {
+        1 << self.stream_bits // at most 1,024
+    }
+}
+
+impl fmt::Display for WindowSizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (run, window, streams) = (self.run, self.window, self.streams());
+        write!(f, "windows of {window} runs of {run} samples, in {streams} stream{}", if streams == 1 { "" } else { "s" })
     }
 }

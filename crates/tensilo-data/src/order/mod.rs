@@ -16,38 +16,43 @@
 //!    split an index of `b` bits into two halves. In each round, XOR one half with a hash of the
 //!    other. If the result is not below `n`, apply the network again. The inverse runs the rounds
 //!    backwards.
-//! 3. **Runs and windows** ([`windowed`]). The *shuffled* order applies one permutation to all
-//!    samples, so each sample is a separate read. The *windowed* order divides the samples into
-//!    runs of `K` consecutive samples and permutes the runs. It then groups every `W` consecutive
-//!    runs into a window, and permutes the samples within each window. Files are read one run at a
-//!    time, and only about one window of runs is in use at any time.
+//! 3. **Runs, streams and windows** ([`windowed`]). The *shuffled* order applies one permutation to
+//!    all samples, so each sample is a separate read. The *windowed* order divides the samples into
+//!    runs of `K` consecutive samples and deals the runs to `S` streams. Each stream permutes its
+//!    runs, groups every `W` of them into a window, and permutes the samples within each window.
+//!    The order takes one sample from each stream in turn. Files are read one run at a time, and
+//!    only about one window of each stream is in use at any time.
 //! 4. **Steps and ranks** ([`Division`]). A step takes the next `batch_size * world_size`
-//!    positions. Rank `r`, counted from 0, takes slice `r` of them, which has `batch_size`
-//!    positions. [`LastBatch`] determines what happens if the last positions of an epoch do not
-//!    fill a step.
+//!    positions. They are listed stream by stream, and rank `r`, counted from 0, takes slice `r` of
+//!    this list, which has `batch_size` positions. So a rank reads the runs of its own streams.
+//!    [`LastBatch`] determines what happens if the last positions of an epoch do not fill a step.
 //! 5. **Resuming** ([`State`]). The samples taken so far are always a prefix of the order, no
 //!    matter how the ranks divided it. So a state needs only the order and one position. It
 //!    contains no batch size and no number of ranks, so any number of ranks can continue from it. A
 //!    [`Receipt`] is a sum of hashes that proves which samples were taken.
 //!
-//! For example, take `n = 10`, runs of `K = 3` samples, windows of `W = 2` runs, and two ranks with
-//! batches of two samples:
+//! For example, take `n = 11`, runs of `K = 3` samples, `S = 2` streams with windows of `W = 1` run,
+//! and two ranks with batches of two samples:
 //!
 //! ```text
-//! samples    0 1 2 | 3 4 5 | 6 7 8 | 9       four runs; the last one is short
-//! runs       6 7 8 | 9  ||  0 1 2 | 3 4 5    permuted to 2, 3, 0, 1: two windows
-//! order      8 6 9 7    ||  3 0 5 4 1 2      the samples of each window, permuted
-//! position   0 1 2 3        4 5 6 7 8 9
-//! step       0 0 0 0        1 1 1 1 - -      positions 8 and 9 do not fill a step
-//! rank       0 0 1 1        0 0 1 1 - -
+//! samples    0 1 2 | 3 4 5 | 6 7 8 | 9 10    four runs; the last one is short
+//! stream 0   6 7 8 || 0 1 2                  runs 0 and 2, permuted: two windows
+//! stream 1   3 4 5 || 9 10                   runs 1 and 3, permuted
+//! shuffled   8 6 7 || 1 0 2                  the samples of each window, permuted
+//!            4 3 5 || 10 9
+//! order      8 4 6 3   7 5 1 10   0 9 2      one sample of each stream in turn
+//! position   0 1 2 3   4 5 6 7    8 9 10
+//! rank       0 1 0 1   0 1 0 1    - - -      the last positions do not fill a step
 //! ```
 //!
-//! With *drop*, positions 8 and 9 are left out. With *pad*, rank 0 takes them, and rank 1 takes
-//! positions 0 and 1. With *exact*, rank 0 takes position 8, and rank 1 takes position 9.
+//! With *drop*, positions 8 to 10 are left out. With *pad*, positions 0 and so on follow them. With
+//! *exact*, rank 0 takes position 8, and rank 1 takes positions 9 and 10: the list of this step is
+//! 8 and 10 of stream 0, then 9 of stream 1, and its slices are 8, and 10 and 9.
 //!
 //! A lookup goes up this table. The step and the rank determine the positions. A position
-//! determines a window and an index within it. The permutation of the window maps this index to a
-//! run and an index in that run, and the permutation of the runs then determines the sample.
+//! determines a stream, a window and an index within it. The permutation of the window maps this
+//! index to a run and an index in that run, and the permutation of the runs then determines the
+//! sample.
 //! [`EpochOrder::sample_at`] goes from a position to a sample, with a few divisions and two
 //! permutations. [`EpochOrder::position_of`] goes down the table, from a sample to its position.
 //!
@@ -65,7 +70,7 @@ mod permutation;
 mod state;
 mod windowed;
 
-pub use division::{Division, LastBatch, Positions};
+pub use division::{Division, LastBatch};
 pub use kind::{Order, WindowSizes};
 pub use permutation::Permutation;
 pub(crate) use permutation::{Purpose, key};
@@ -158,20 +163,62 @@ impl EpochOrder {
         }
     }
 
-    /// Returns the runs of a windowed order, or `None` for other orders.
-    pub(crate) fn runs(&self) -> Option<Runs<'_>> {
+    /// Returns the streams in the order in which the positions of a step are listed, by their
+    /// reversed bits. Orders without streams have one.
+    fn listed_streams(&self) -> impl Iterator<Item = u64> {
+        let count = match &self.0 {
+            Kind::Windowed(windowed) => windowed.stream_count(),
+            _ => 1,
+        };
+        let bits = count.trailing_zeros();
+        (0..count).map(move |i: u64| i.reverse_bits().checked_shr(u64::BITS - bits).unwrap_or(0))
+    }
+
+    /// Returns the indices in a stream of the samples at a range of positions. After the last
+    /// position, the epoch starts again, and the indices continue.
+    fn in_stream(&self, stream: u64, positions: &Range<u64>) -> Range<u64> {
         match &self.0 {
-            Kind::Windowed(windowed) => Some(Runs(RunsKind::Windowed(windowed))),
+            Kind::Windowed(windowed) if windowed.sample_count() > 0 => {
+                let (n, samples) = (windowed.sample_count(), windowed.sample_count_of(stream));
+                let taken = |p: u64| match p < n {
+                    true => windowed.taken(stream, p),
+                    false => (p / n) * samples + windowed.taken(stream, p % n), // at most `p`
+                };
+                taken(positions.start)..taken(positions.end)
+            }
+            _ => positions.clone(),
+        }
+    }
+
+    /// Returns the position of the sample with this index in a stream, where indices continue
+    /// after the last sample of the epoch, and positions with them.
+    fn position_in_stream(&self, stream: u64, index: u64) -> u64 {
+        match &self.0 {
+            Kind::Windowed(windowed) => {
+                let samples = windowed.sample_count_of(stream).max(1);
+                let rounds = if index < samples { 0 } else { index / samples };
+                rounds * windowed.sample_count() + windowed.position_in(stream, index - rounds * samples)
+            }
+            _ => index,
+        }
+    }
+
+    /// Returns the runs of the streams that a rank takes samples from, or `None` if the order is not
+    /// windowed.
+    pub(crate) fn runs(&self, rank: u32, world_size: u32) -> Option<Runs<'_>> {
+        match &self.0 {
+            Kind::Windowed(windowed) => Some(Runs(RunsKind::Windowed(RankRuns::new(windowed, rank, world_size)))),
             _ => None,
         }
     }
 
-    /// Returns the runs of a windowed order. For a sequential order, returns consecutive runs of
-    /// `samples` samples. Returns `None` for a shuffled order, which has no runs.
-    pub(crate) fn runs_of(&self, samples: u64) -> Option<Runs<'_>> {
+    /// Returns consecutive runs of `samples` samples for a sequential order, and
+    /// [`runs`](Self::runs) for a windowed order. Returns `None` for a shuffled order, which has no
+    /// runs.
+    pub(crate) fn runs_of(&self, samples: u64, rank: u32, world_size: u32) -> Option<Runs<'_>> {
         match &self.0 {
             Kind::Sequential(n) => Some(Runs(RunsKind::Sequential { n: *n, run: samples.max(1) })),
-            _ => self.runs(),
+            _ => self.runs(rank, world_size),
         }
     }
 
@@ -187,30 +234,59 @@ impl EpochOrder {
     }
 }
 
-/// The runs of an order, in the sequence in which they are taken.
+/// The runs that a rank reads, in the sequence in which it needs them.
 pub(crate) struct Runs<'o>(RunsKind<'o>);
 
 enum RunsKind<'o> {
-    Windowed(&'o Windowed),
+    Windowed(RankRuns<'o>),
     Sequential { n: u64, run: u64 },
+}
+
+/// The runs of the streams that a rank takes samples from: the first run of each of these streams,
+/// then the second of each, and so on. The last runs of some streams may not exist.
+struct RankRuns<'o> {
+    order: &'o Windowed,
+    /// The streams, as numbers in the list of a step: the bits of a stream are reversed.
+    streams: Range<u64>,
+}
+
+impl<'o> RankRuns<'o> {
+    fn new(order: &'o Windowed, rank: u32, world_size: u32) -> Self {
+        let (count, world_size) = (order.stream_count(), u64::from(world_size.max(1)));
+        let rank = u64::from(rank).min(world_size - 1); // at least 0
+        // no overflow: at most 2^42; a stream can be shared with the neighboring ranks
+        let streams = rank * count / world_size..((rank + 1) * count).div_ceil(world_size);
+        Self { order, streams }
+    }
+
+    fn stream_count(&self) -> u64 {
+        self.streams.end - self.streams.start // at least 1
+    }
+
+    fn at(&self, number: u64) -> Option<Range<u64>> {
+        let listed = self.streams.start + number % self.stream_count();
+        let bits = self.order.stream_count().trailing_zeros();
+        let stream = listed.reverse_bits().checked_shr(u64::BITS - bits).unwrap_or(0);
+        self.order.run_at(stream, number / self.stream_count())
+    }
 }
 
 /// The number of runs that are prefetched in a sequential order, including the current run.
 const SEQUENTIAL_PREFETCH_RUNS: u64 = 32;
 
 impl Runs<'_> {
-    /// Returns the number of runs.
+    /// Returns the number of runs, including those that do not exist.
     pub(crate) fn count(&self) -> u64 {
         match &self.0 {
-            RunsKind::Windowed(windowed) => windowed.run_count(),
+            RunsKind::Windowed(runs) => runs.order.max_runs().saturating_mul(runs.stream_count()),
             RunsKind::Sequential { n, run } => n.div_ceil(*run),
         }
     }
 
-    /// Returns the samples of a run, given its rank in the order.
+    /// Returns the samples of a run, given its rank in this sequence.
     pub(crate) fn at(&self, number: u64) -> Option<Range<u64>> {
         match &self.0 {
-            RunsKind::Windowed(windowed) => windowed.run_at(number),
+            RunsKind::Windowed(runs) => runs.at(number),
             RunsKind::Sequential { n, run } => {
                 let start = number.saturating_mul(*run);
                 (start < *n).then(|| start..start.saturating_add(*run).min(*n))
@@ -222,7 +298,7 @@ impl Runs<'_> {
     /// prefetched before the position is read.
     pub(crate) fn begun(&self, position: u64) -> u64 {
         match &self.0 {
-            RunsKind::Windowed(windowed) => windowed.runs_begun(position),
+            RunsKind::Windowed(runs) => runs.order.runs_begun(position).saturating_mul(runs.stream_count()),
             RunsKind::Sequential { run, .. } => (position / run).saturating_add(1),
         }
     }
@@ -231,7 +307,7 @@ impl Runs<'_> {
     /// time the epoch reaches this position.
     pub(crate) fn prefetch_count(&self, position: u64) -> u64 {
         match &self.0 {
-            RunsKind::Windowed(windowed) => windowed.runs_to_prefetch(position),
+            RunsKind::Windowed(runs) => runs.order.runs_to_prefetch(position).saturating_mul(runs.stream_count()),
             RunsKind::Sequential { run, .. } => (position / run).saturating_add(SEQUENTIAL_PREFETCH_RUNS),
         }
     }

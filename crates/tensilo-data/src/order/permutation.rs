@@ -34,9 +34,9 @@
 pub(crate) enum Purpose {
     /// The permutation of a shuffled order: seed, epoch.
     Shuffled = 1,
-    /// The permutation of the runs of a windowed order: seed, epoch.
+    /// The permutation of the runs of a stream of a windowed order: seed, epoch, stream.
     Runs = 2,
-    /// The permutation of the samples of a window: seed, epoch, window.
+    /// The permutation of the samples of a window: seed, epoch, stream, window.
     Window = 3,
     /// The hash of a sample in a split: seed, sample.
     Split = 4,
@@ -203,6 +203,53 @@ impl Permutation {
         match i % 2 {
             0 => *high ^= mix(key ^ *low) & mask(self.high),
             _ => *low ^= mix(key ^ *high) & mask(self.low),
+        }
+    }
+}
+
+/// Replaces each index with its member in a permutation of its own. An item has the key of the
+/// permutation, its length and the index, which must be below the length.
+///
+/// Cost: for each item, about half the cost of creating a [`Permutation`] and looking up the index,
+/// because several lookups overlap.
+pub(super) fn permute_each(items: &mut [(u64, u64, u64)]) {
+    let (groups, rest) = items.as_chunks_mut::<LANES>();
+    groups.iter_mut().for_each(permute_lanes);
+    let mut last = [(0, 1, 0); LANES];
+    last.iter_mut().zip(&*rest).for_each(|(lane, item)| *lane = *item);
+    if !rest.is_empty() {
+        permute_lanes(&mut last);
+        rest.iter_mut().zip(last).for_each(|(item, lane)| *item = lane);
+    }
+}
+
+fn permute_lanes(items: &mut [(u64, u64, u64); LANES]) {
+    let shapes = items.map(|(_, n, _)| {
+        let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
+        (bits / 2, bits - bits / 2, if bits <= MAX_SMALL_BITS { SMALL_ROUNDS } else { ROUNDS })
+    });
+    let most_rounds = shapes.iter().map(|(_, _, rounds)| *rounds).max().unwrap_or(0);
+    let mut done = items.map(|(_, n, _)| n <= 1);
+    while done.contains(&false) {
+        let mut halves = [[0; 2]; LANES];
+        for ((halves, (_, _, number)), (_, low, _)) in halves.iter_mut().zip(&*items).zip(shapes) {
+            *halves = [number >> low, number & mask(low)];
+        }
+        for i in 0..most_rounds {
+            for (([high, low], (key, _, _)), (high_bits, low_bits, rounds)) in halves.iter_mut().zip(&*items).zip(shapes) {
+                let key = absorb(*key, i as u64);
+                let mask_of = |bits| if i < rounds { mask(bits) } else { 0 };
+                match i % 2 {
+                    0 => *high ^= mix(key ^ *low) & mask_of(high_bits),
+                    _ => *low ^= mix(key ^ *high) & mask_of(low_bits),
+                }
+            }
+        }
+        for (((item, done), [high, low]), (_, low_bits, _)) in items.iter_mut().zip(&mut done).zip(halves).zip(shapes) {
+            if !*done {
+                item.2 = high << low_bits | low;
+                *done = item.2 < item.1;
+            }
         }
     }
 }

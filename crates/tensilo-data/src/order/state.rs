@@ -47,7 +47,7 @@ pub struct State {
 }
 
 const MAGIC: [u8; 4] = *b"TSLO";
-const VERSION: u16 = 1;
+const VERSION: u16 = 2;
 /// The number of bytes that the checksum covers.
 const CHECKSUMMED_BYTES: usize = State::BYTES - 4;
 
@@ -57,10 +57,10 @@ impl State {
 
     /// Encodes the state.
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let (order, run, window) = match self.order {
-            Order::Sequential => (0, 0, 0),
-            Order::Shuffled => (1, 0, 0),
-            Order::Windowed(sizes) => (2, sizes.run(), sizes.window()),
+        let (order, run, window, streams) = match self.order {
+            Order::Sequential => (0, 0, 0, 0),
+            Order::Shuffled => (1, 0, 0, 0),
+            Order::Windowed(sizes) => (2, sizes.run(), sizes.window(), sizes.streams()),
         };
         let mut bytes = [0; Self::BYTES];
         let mut rest = bytes.as_mut_slice();
@@ -78,7 +78,7 @@ impl State {
         put(&mut rest, run.to_le_bytes());
         put(&mut rest, window.to_le_bytes());
         put(&mut rest, self.receipt.0.to_le_bytes());
-        put(&mut rest, [0; 4]);
+        put(&mut rest, streams.to_le_bytes());
         let crc = crc32fast::hash(bytes.get(..CHECKSUMMED_BYTES).unwrap_or(&[])); // within the array
         put(&mut bytes.get_mut(CHECKSUMMED_BYTES..).unwrap_or(&mut []), crc.to_le_bytes());
         bytes
@@ -98,6 +98,11 @@ impl State {
             return Err(bad("the state is damaged: its checksum is wrong".to_owned()));
         }
         let version = u16::from_le_bytes(take(&mut rest));
+        if version == 1 {
+            let message = "the state has version 1, from before the first release, whose orders had no streams: start \
+                           the epoch again";
+            return Err(bad(message.to_owned()));
+        }
         if version != VERSION {
             return Err(bad(format!("the state has version {version}, but this release reads version {VERSION}")));
         }
@@ -108,14 +113,17 @@ impl State {
         let run = u32::from_le_bytes(take(&mut rest));
         let window = u32::from_le_bytes(take(&mut rest));
         let receipt = Receipt(u64::from_le_bytes(take(&mut rest)));
-        let zero: [u8; 4] = take(&mut rest);
-        let order = match (order, run, window) {
-            (0, 0, 0) => Order::Sequential,
-            (1, 0, 0) => Order::Shuffled,
-            (2, run, window) => Order::Windowed(WindowSizes::new(run, window).map_err(|error| bad(error.to_string()))?),
+        let streams = u32::from_le_bytes(take(&mut rest));
+        let order = match (order, run, window, streams) {
+            (0, 0, 0, 0) => Order::Sequential,
+            (1, 0, 0, 0) => Order::Shuffled,
+            (2, ..) => {
+                let sizes = WindowSizes::new(run, window).and_then(|sizes| sizes.with_streams(streams));
+                Order::Windowed(sizes.map_err(|error| bad(format!("the state has an invalid order: {error}")))?)
+            }
             _ => {
                 return Err(bad(format!(
-                    "the state has the invalid order {order} with runs of {run} and windows of {window}"
+                    "the state has the invalid order {order} with runs of {run}, windows of {window} and {streams} streams"
                 )));
             }
         };
@@ -125,9 +133,6 @@ impl State {
             2 => LastBatch::Exact,
             _ => return Err(bad(format!("the state has last_batch {last_batch}, expected 0 to 2"))),
         };
-        if zero != [0; 4] {
-            return Err(bad("the state is malformed: its reserved bytes are not 0".to_owned()));
-        }
         if position >= n || n > MAX_SAMPLES {
             return Err(bad(format!(
                 "the state has position {position} of {n} samples, expected a position below the number of samples, \

@@ -78,8 +78,6 @@ pub struct JobFile {
     pub number: u32,
     /// The number of samples.
     pub samples: u64,
-    /// The raw size of all columns in bytes.
-    pub raw_bytes: u64,
     /// The length of the file in bytes.
     pub bytes: u64,
     /// The offset of the footer.
@@ -212,7 +210,7 @@ impl WriteJob {
                 footer: file.footer,
                 content_id: Hex(file.content_id.0),
             };
-            let facts = FileFacts { samples: file.samples, raw_bytes: file.raw_bytes, schema: schema.clone(), listed };
+            let facts = FileFacts { samples: file.samples, schema: schema.clone(), listed };
             let refused = |what: String| DataError::BadArgument(format!("{}: {what}", self.shown(&name)));
             changes.append_facts(facts).map_err(refused)?;
         }
@@ -245,9 +243,9 @@ impl WriteJob {
                 format!("{}: this file belongs to another job, as its id shows; remove it", self.shown(&name));
             return Err(DataError::BadArgument(message));
         }
-        let FileFacts { samples, raw_bytes, listed, .. } = facts;
+        let FileFacts { samples, listed, .. } = facts;
         let content_id = ContentId(listed.content_id.0);
-        Ok(Some(JobFile { number, samples, raw_bytes, bytes: listed.bytes, footer: listed.footer, content_id }))
+        Ok(Some(JobFile { number, samples, bytes: listed.bytes, footer: listed.footer, content_id }))
     }
 
     /// Returns the path of a file in the dataset.

@@ -68,9 +68,6 @@ pub struct Changes {
     base: Option<Dataset>,
     /// The next version.
     version: Version,
-    /// The raw size in bytes of the files of a new dataset. The window sizes of the dataset are
-    /// derived from it.
-    raw_bytes: u64,
     order: Option<WindowSizes>,
     data: DataFolder,
     /// The paths of all files that were added.
@@ -135,7 +132,6 @@ impl Changes {
             base,
             data: DataFolder::new(version.number),
             version,
-            raw_bytes: 0,
             order: None,
             added: Vec::new(),
             made: Vec::new(),
@@ -166,7 +162,7 @@ impl Changes {
     }
 
     /// Sets the default sizes of runs and windows for training. If this is not called, the sizes of
-    /// the previous version are kept; a new dataset uses [`WindowSizes::for_sample_bytes`].
+    /// the previous version are kept; a new dataset uses [`WindowSizes::for_dataset`].
     pub fn set_window_sizes(&mut self, sizes: WindowSizes) {
         self.order = Some(sizes);
     }
@@ -231,7 +227,6 @@ impl Changes {
         let layout = layout_of_appended(&facts.schema, &self.version.columns)?;
         let layout = layout_index(&mut self.version.layouts, layout);
         self.version.samples = self.version.samples.saturating_add(facts.samples);
-        self.raw_bytes = self.raw_bytes.saturating_add(facts.raw_bytes);
         let files = vec![FileEntry { layout, ..facts.listed }];
         self.version.groups.push(Group { samples: facts.samples, files });
         Ok(())
@@ -391,7 +386,7 @@ impl Changes {
         self.version.change = change.into();
         if self.base.is_none() {
             self.version.dataset_id = dataset_id(content_ids(&self.version.groups));
-            self.version.order = WindowSizes::for_sample_bytes(self.raw_bytes / self.version.samples.max(1));
+            self.version.order = self.version.default_sizes(self.store.run_bytes());
         }
         self.version.order = self.order.unwrap_or(self.version.order);
         match publish(&*self.store, &self.folder, &mut self.version, &self.added) {

@@ -13,6 +13,7 @@ pub(super) mod location;
 mod objects;
 
 use crate::io::IoChoice;
+use crate::order::WindowSizes;
 use std::fmt::{self, Debug};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,6 +28,11 @@ pub(super) trait Store: Debug + Send + Sync {
 
     /// Returns the names in a folder, in any order.
     fn names(&self, folder: &str) -> io::Result<Vec<String>>;
+
+    /// Returns the default size of a run of shuffled samples, in stored bytes.
+    fn run_bytes(&self) -> u64 {
+        WindowSizes::FILE_RUN_BYTES
+    }
 
     /// Creates the folder of the dataset and its missing parents. Returns the folders that were
     /// created, innermost first. The default implementation creates none; it is for stores without

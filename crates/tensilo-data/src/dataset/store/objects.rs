@@ -8,6 +8,7 @@ use super::{DataFile, Remote, Store};
 use crate::error::{DataError, Result};
 use crate::io::{Io, IoChoice, Opener, PendingReader};
 use crate::manifest::join;
+use crate::order::WindowSizes;
 use std::io;
 use std::ops::Range;
 use std::path::Path;
@@ -68,6 +69,10 @@ impl Prefix {
 }
 
 impl Store for Prefix {
+    fn run_bytes(&self) -> u64 {
+        WindowSizes::OBJECT_RUN_BYTES
+    }
+
     fn read(&self, path: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
         self.at(path, |address| self.storage.read(address, max_bytes))
     }

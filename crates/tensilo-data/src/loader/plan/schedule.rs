@@ -8,7 +8,6 @@
 //! `first_steps` steps. Each later epoch starts at position 0 and has `epoch_steps` steps.
 
 use crate::error::{DataError, Result};
-use crate::loader::deliver::memory::too_large;
 use crate::loader::setup::{Setup, check_steps};
 use crate::order::{Division, EpochOrder, Order, Receipt, State};
 use crate::view::View;
@@ -119,11 +118,7 @@ impl Schedule {
     /// `start`.
     pub(in crate::loader) fn samples(&self, start: StepStart, out: &mut Vec<u64>) -> Result<()> {
         let order = self.order(start.epoch);
-        let positions = self.division.positions(self.n, start.position, self.rank);
-        out.clear();
-        let count = positions.size_hint().0;
-        out.try_reserve(count).map_err(|_| too_large(count.saturating_mul(size_of::<u64>())))?;
-        out.extend(positions);
+        self.division.positions(&order, start.position, self.rank, out)?;
         order.replace_with_samples(out)
     }
 
