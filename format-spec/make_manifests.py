@@ -70,7 +70,7 @@ def version(number, groups, columns=None, layouts=None, parent=None, pages=(), *
     columns = [column('x', 0)] if columns is None else columns
     samples = sum(one['samples'] for one in [*groups, *pages])
     return {'format': 'tensilo dataset 1', 'dataset_id': id_of(groups), 'version': number, 'parent': parent, 'time': 1767225600,
-            'change': 'made by hand', 'samples': samples, 'order': {'run': 16, 'window': 512}, 'metadata': {}, 'column_ids': len(columns),
+            'change': 'made by hand', 'samples': samples, 'order': {'run': 16, 'window': 512, 'streams': 4}, 'metadata': {}, 'column_ids': len(columns),
             'columns': columns, 'layouts': layouts or [{'x': 0}], 'pages': list(pages), 'groups': groups, **changed}
 
 
@@ -189,8 +189,10 @@ def invalid():
         yield 'M-2.3-' + name, folder(seal_text(text[:-46].decode().replace('1767225600', value)))
     yield 'M-2.3-empty-group', folder(version(1, [group(WORKED), group(WORKED, samples=0)]))
     yield 'M-2.3-sum', folder(version(1, [group(WORKED, samples=manifest.LARGEST), group(WORKED, samples=1)], samples=2))
-    yield 'M-2.3-run', folder(version(1, [group(WORKED)], order={'run': 1 << 32, 'window': 1}))
-    yield 'M-2.3-window', folder(version(1, [group(WORKED)], order={'run': 1, 'window': 0}))
+    yield 'M-2.3-run', folder(version(1, [group(WORKED)], order={'run': 1 << 32, 'window': 1, 'streams': 1}))
+    yield 'M-2.3-window', folder(version(1, [group(WORKED)], order={'run': 1, 'window': 0, 'streams': 1}))
+    yield 'M-2.3-streams', folder(version(1, [group(WORKED)], order={'run': 1, 'window': 1, 'streams': 2048}))
+    yield 'M-2.3-streams-power', folder(version(1, [group(WORKED)], order={'run': 1, 'window': 1, 'streams': 6}))
     yield 'M-3.1-newer', folder(version(1, [group(WORKED)], format='tensilo dataset 2', more=1))
     yield 'M-3.1-missing', folder({name: value for name, value in good.items() if name != 'format'})
     yield 'M-3.1-null', folder(version(1, [group(WORKED)], format=None))

@@ -173,8 +173,11 @@ def version_of(data, version, read_page):
         parent_version, parent_digest = members(parent, ('version', 'digest'))
         hexadecimal(parent_digest)
         need(1 <= number(parent_version) == version - 1, 'M-3.2', 'the parent is version %d' % parent_version)
-    for part in members(order, ('run', 'window')):
+    run, window, streams = members(order, ('run', 'window', 'streams'))
+    for part in run, window:
         number(part, 1, (1 << 32) - 1)
+    number(streams, 1, 1024)
+    need(streams & streams - 1 == 0, 'M-2.3', '%d streams' % streams)
     metadata_of(metadata, 'M-3.4')
     number(column_ids)
     columns = [column_of(column) for column in of_type(list, columns)]

@@ -17,7 +17,7 @@ class LoaderOptions(TypedDict, total=False):
     casts: Mapping[str, Any] | None
     pad: Mapping[str, float | tuple[float, int]] | None
     order: Literal["windowed", "shuffled", "sequential"] | None
-    window: tuple[int, int] | None
+    window_sizes: tuple[int, int, int] | None
     seed: int | None
     last_batch: Literal["drop", "pad", "exact"] | None
     decode_threads: int | Literal["auto"]

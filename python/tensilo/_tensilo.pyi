@@ -255,7 +255,7 @@ class Loader:
         casts: Mapping[str, _DType] | None = None,
         pad: Mapping[str, float | tuple[float, int]] | None = None,
         order: Literal["windowed", "shuffled", "sequential"] | None = None,
-        window: tuple[int, int] | None = None,
+        window_sizes: tuple[int, int, int] | None = None,
         seed: int | None = None,
         last_batch: Literal["drop", "pad", "exact"] | None = None,
         rank: int = 0,

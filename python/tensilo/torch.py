@@ -262,7 +262,7 @@ class Loader(IterableDataset):
             "drop".
         decode_threads: the maximum number of threads that decode at the same time. "auto" leaves one CPU for the
             training loop. Default: "auto".
-        window, io_depth, prefetch, on_damage: see ``tensilo.Loader``.
+        window_sizes, io_depth, prefetch, on_damage: see ``tensilo.Loader``.
     """
 
     def __init__(

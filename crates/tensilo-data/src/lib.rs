@@ -100,9 +100,7 @@ pub use loader::{
 };
 #[cfg(feature = "cuda")]
 pub use loader::{DeviceBatch, DeviceIterator, ResidentColumn, ResidentSamples};
-pub use order::{
-    Division, EpochOrder, LastBatch, Order, Permutation, Receipt, State, WindowSizes, substitute,
-};
+pub use order::{Division, EpochOrder, LastBatch, Order, Permutation, Receipt, State, WindowSizes, substitute};
 #[cfg(feature = "cuda")]
 pub use sys::device::DeviceAllocator;
 pub use view::{Component, Mixture, SampleList, Split, View};

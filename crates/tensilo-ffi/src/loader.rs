@@ -101,6 +101,9 @@ pub struct tensilo_loader_options {
     /// The number of runs in a window of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the
     /// dataset records.
     pub window_runs: u32,
+    /// The number of streams of `TENSILO_ORDER_WINDOWED`, a power of two up to 1024; 0 selects the
+    /// number that the dataset records.
+    pub streams: u32,
     /// How an epoch ends.
     pub last_batch: tensilo_last_batch,
     /// How damaged samples are treated.
@@ -145,17 +148,20 @@ unsafe impl Options for tensilo_loader_options {}
 
 fn order(given: &tensilo_loader_options, view: &View) -> Result<Option<Order>> {
     let sizes = || {
-        let recorded = view.datasets().first().map(tensilo_data::Dataset::window_sizes);
-        let (run, window) = recorded.map_or((0, 0), |recorded| (recorded.run(), recorded.window()));
-        let or = |given, recorded| if given > 0 { given } else { recorded };
-        WindowSizes::new(or(given.run_samples, run), or(given.window_runs, window))
+        let recorded_sizes = view.datasets().first().map(tensilo_data::Dataset::window_sizes);
+        let or = |given, recorded: fn(WindowSizes) -> u32| match given {
+            0 => recorded_sizes.map_or(0, recorded),
+            given => given,
+        };
+        WindowSizes::new(or(given.run_samples, WindowSizes::run), or(given.window_runs, WindowSizes::window))?
+            .with_streams(or(given.streams, WindowSizes::streams))
     };
-    let is_sized = given.run_samples > 0 || given.window_runs > 0;
+    let is_sized = given.run_samples > 0 || given.window_runs > 0 || given.streams > 0;
     match given.order {
         TENSILO_ORDER_DEFAULT if !is_sized => Ok(None),
         TENSILO_ORDER_DEFAULT | TENSILO_ORDER_WINDOWED => Ok(Some(Order::Windowed(sizes()?))),
         TENSILO_ORDER_SHUFFLED | TENSILO_ORDER_SEQUENTIAL if is_sized => {
-            Err(tensilo_error::bad_argument("run_samples and window_runs need TENSILO_ORDER_WINDOWED"))
+            Err(tensilo_error::bad_argument("run_samples, window_runs and streams need TENSILO_ORDER_WINDOWED"))
         }
         TENSILO_ORDER_SHUFFLED => Ok(Some(Order::Shuffled)),
         TENSILO_ORDER_SEQUENTIAL => Ok(Some(Order::Sequential)),

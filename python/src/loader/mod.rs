@@ -50,7 +50,7 @@ use tensilo_data::{
 ///     order (str, optional): "windowed" shuffles runs of samples, and then the samples within
 ///         windows of runs, so that files are read in long ranges. "shuffled" is a uniform shuffle
 ///         of all samples. "sequential" does not shuffle. Default: "windowed".
-///     window (tuple of int, optional): ``(samples per run, runs per window)`` for "windowed".
+///     window_sizes (tuple of int, optional): ``(samples per run, runs per window, streams)`` for "windowed".
 ///         Default: the sizes that the dataset records.
 ///     seed (int, optional): the seed of the shuffle. Default: 0.
 ///     last_batch (str, optional): what happens to samples that do not fill a batch on every rank.
@@ -126,12 +126,12 @@ impl Loader {
     #[new]
     #[pyo3(
         signature = (
-            dataset, batch_size, *, columns=None, casts=None, pad=None, order=None, window=None, seed=None,
+            dataset, batch_size, *, columns=None, casts=None, pad=None, order=None, window_sizes=None, seed=None,
             last_batch=None, rank=Natural(0), world_size=Natural(1), decode_threads=Threads(0),
             io_depth=Natural(0), prefetch=Natural(0), on_damage="error", _gpu=None, _min_device_bytes=None,
         ),
         text_signature = "(dataset, batch_size, *, columns=None, casts=None, pad=None, order=None, \
-            window=None, seed=None, last_batch=None, rank=0, world_size=1, decode_threads='auto', io_depth=0, \
+            window_sizes=None, seed=None, last_batch=None, rank=0, world_size=1, decode_threads='auto', io_depth=0, \
             prefetch=0, on_damage='error', _gpu=None, _min_device_bytes=None)",
     )]
     #[expect(clippy::too_many_arguments, reason = "one parameter per Python argument")]
@@ -143,7 +143,7 @@ impl Loader {
         casts: Option<Dict<'_>>,
         pad: Option<Dict<'_>>,
         order: Option<&str>,
-        window: Option<(Natural<u32>, Natural<u32>)>,
+        window_sizes: Option<(Natural<u32>, Natural<u32>, Natural<u32>)>,
         seed: Option<Natural<u64>>,
         last_batch: Option<&str>,
         rank: Natural<u32>,
@@ -163,10 +163,9 @@ impl Loader {
             .io_depth(io_depth.0)
             .prefetch(prefetch.0)
             .on_damage(self::on_damage(on_damage)?);
-        let window = window.map(|(run, window)| (run.0, window.0));
-        if order.is_some() || window.is_some() {
+        if order.is_some() || window_sizes.is_some() {
             options =
-                options.order(parse_order(order.unwrap_or("windowed"), window, opened.dataset.window_sizes(), py)?);
+                options.order(parse_order(order.unwrap_or("windowed"), window_sizes, opened.dataset.window_sizes(), py)?);
         }
         if let Some(seed) = seed {
             options = options.seed(seed.0);
@@ -408,11 +407,19 @@ fn paddings(pad: Option<&Dict<'_>>) -> PyResult<Vec<(String, Padding)>> {
     members(pad)?.into_iter().map(padding).collect()
 }
 
-fn parse_order(order: &str, window: Option<(u32, u32)>, of_dataset: WindowSizes, py: Python<'_>) -> PyResult<Order> {
-    match (order, window) {
-        ("windowed", Some((run, window))) => WindowSizes::new(run, window).or_raise(py).map(Order::Windowed),
+fn parse_order(
+    order: &str,
+    sizes: Option<(Natural<u32>, Natural<u32>, Natural<u32>)>,
+    of_dataset: WindowSizes,
+    py: Python<'_>,
+) -> PyResult<Order> {
+    match (order, sizes) {
+        ("windowed", Some((run, window, streams))) => {
+            let sizes = WindowSizes::new(run.0, window.0).and_then(|sizes| sizes.with_streams(streams.0));
+            sizes.or_raise(py).map(Order::Windowed)
+        }
         ("windowed", None) => Ok(Order::Windowed(of_dataset)),
-        (_, Some(_)) => Err(PyValueError::new_err("window needs order=\"windowed\"")),
+        (_, Some(_)) => Err(PyValueError::new_err("window_sizes needs order=\"windowed\"")),
         ("shuffled", None) => Ok(Order::Shuffled),
         ("sequential", None) => Ok(Order::Sequential),
         (other, None) => {

@@ -33,7 +33,7 @@ Examples:
   tensilo dataset rename-column train/ emb embedding
   tensilo dataset drop-column train/ draft
       no data is written; older versions keep the column
-  tensilo dataset set-window-sizes train/ --run 64 --window 1024
+  tensilo dataset set-window-sizes train/ --run 64 --window 128 --streams 8
       set the default sizes for shuffling
   tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
       write the same samples to new files; training resumes with the same
@@ -67,12 +67,17 @@ the number of samples in a file.";
 
 const SET_WINDOW_SIZES: &str = "\
 Example:
-  tensilo dataset set-window-sizes train/ --run 64 --window 1024
-      shuffle runs of 64 consecutive samples, then the samples within each
-      window of 1024 runs
+  tensilo dataset set-window-sizes train/ --run 64 --window 128 --streams 8
+      deal runs of 64 consecutive samples to 8 streams, shuffle the runs of each
+      stream, and then the samples within each window of 128 runs
+
+With at least as many streams as ranks, each rank reads its own runs only. The
+windows of all streams together determine how well samples are mixed: here,
+8 * 128 * 64 samples.
 
 To measure the speed of an order first, use
-  tensilo bench train/ --loader --order windowed --run 64 --window 1024";
+  tensilo bench train/ --loader --order windowed --run 64 --window 128 \\
+      --streams 8";
 
 const REPACK: &str = "\
 Example:
@@ -151,9 +156,12 @@ enum DatasetCommand {
         /// The number of samples in a run
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         run: u32,
-        /// The number of runs in a window
+        /// The number of runs in a window of a stream
         #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
         window: u32,
+        /// The number of streams, a power of two up to 1024
+        #[arg(long, value_name = "N")]
+        streams: u32,
     },
     /// Write all samples to new files with another size or profile
     #[command(after_help = REPACK)]
@@ -211,9 +219,9 @@ pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
         DatasetCommand::DropColumn { folder, name } => {
             change(folder, format!("drop column {name:?}"), quiet, |changes| changes.drop_column(name))
         }
-        DatasetCommand::SetWindowSizes { folder, run, window } => {
-            let sizes = WindowSizes::new(*run, *window)?;
-            let text = format!("set the window sizes: runs of {run} samples, windows of {window} runs");
+        DatasetCommand::SetWindowSizes { folder, run, window, streams } => {
+            let sizes = WindowSizes::new(*run, *window)?.with_streams(*streams)?;
+            let text = format!("set the window sizes: {sizes}");
             change(folder, text, quiet, |changes| {
                 changes.set_window_sizes(sizes);
                 Ok(())

@@ -84,7 +84,7 @@ added):
 
 JSON of a dataset, schema tensilo.inspect-dataset/1:
   schema, dataset_id, version, sample_count, files, file_bytes, metadata
-  run_samples, window_runs  the default sizes of the windowed order
+  run_samples, window_runs, streams  the default sizes of the windowed order
   columns: [{ name, dtype, nullable, nullable_levels, shape, files, raw_bytes,
               stored_bytes, null_count, chunk_count }]";
 
@@ -263,6 +263,7 @@ pub(crate) fn dataset_document(dataset: &Dataset, facts: &DatasetFacts) -> Value
         "file_bytes": facts.size.bytes,
         "run_samples": dataset.window_sizes().run(),
         "window_runs": dataset.window_sizes().window(),
+        "streams": dataset.window_sizes().streams(),
         "metadata": dataset.schema().metadata,
         "columns": columns.collect::<Vec<Value>>(),
     })
@@ -272,13 +273,12 @@ fn write_dataset(args: &InspectArgs, dataset: &Dataset, facts: &DatasetFacts, ou
     let (samples, files, bytes) =
         (dataset.sample_count(), text::count(facts.size.files, "file"), text::bytes(facts.size.bytes));
     writeln!(output, "{}: {samples} samples in {files}, {bytes} in total", shown(&args.file))?;
-    let order = dataset.window_sizes();
-    let (id, run, window) = (dataset_id(dataset), order.run(), order.window());
+    let (id, sizes) = (dataset_id(dataset), dataset.window_sizes());
     let version = match dataset.version() {
         0 => "no manifest".to_owned(),
         version => format!("version {version}"),
     };
-    writeln!(output, "id {id}, {version}, default order: runs of {run} samples in windows of {window} runs\n")?;
+    writeln!(output, "id {id}, {version}, default order: {sizes}\n")?;
     let headings = ["column", "type", "shape", ">raw", ">stored", ">ratio", ">nulls", ">files", ">chunks"];
     let mut table = Table::new(&headings);
     for (column, sums) in dataset.schema().columns.iter().zip(&facts.columns) {

@@ -1,6 +1,8 @@
 //! A dataset of equal files, as arithmetic: where its samples, chunks and index are.
 
+use crate::storage::Storage;
 use std::ops::Range;
+use tensilo_data::WindowSizes;
 
 /// The bytes of the header of a region, and of an entry of the index.
 pub const HEADER_BYTES: u64 = 64;
@@ -41,6 +43,12 @@ pub struct OpeningRead {
 impl DatasetModel {
     pub fn samples(&self) -> u64 {
         self.files * self.file_samples
+    }
+
+    /// Returns the sizes that a new dataset in this storage records.
+    pub fn window_sizes(&self, storage: &Storage) -> WindowSizes {
+        let stored_bytes = self.files * self.file_chunks() * self.chunk_bytes;
+        WindowSizes::for_dataset(self.samples(), stored_bytes, storage.run_bytes)
     }
 
     pub fn file_chunks(&self) -> u64 {

@@ -19,8 +19,8 @@ pub struct Job {
     pub step_seconds: f64,
 }
 
-/// The maximum number of ranks with which runs are prefetched (`ReadAhead::Auto`).
-const MAX_PREFETCH_RANKS: u32 = 8;
+/// The maximum number of ranks of a stream whose runs are prefetched (`ReadAhead::Auto`).
+const MAX_STREAM_RANKS: u32 = 8;
 
 /// The number of files that one thread opens for a batch before others help.
 const MAX_SERIAL_FILES: u64 = 4;
@@ -71,14 +71,18 @@ pub struct Node<'d> {
 impl<'d> Node<'d> {
     /// Starts an epoch.
     pub fn new(dataset: &'d DatasetModel, job: &Job, mode: Order, storage: &Storage) -> Result<Self, DataError> {
-        let prefetches = storage.prefetches && job.world_size <= MAX_PREFETCH_RANKS;
-        let (run, window) = match mode {
-            Order::Windowed(sizes) => (Some(u64::from(sizes.run())).filter(|_| prefetches), sizes.window()),
+        let (run, window_runs) = match mode {
+            Order::Windowed(sizes) => {
+                let prefetches = storage.prefetches && job.world_size <= MAX_STREAM_RANKS * sizes.streams();
+                // the windows of the streams of a rank, which may share two of them with its neighbors
+                let streams = sizes.streams().div_ceil(job.world_size) + 2;
+                (Some(u64::from(sizes.run())).filter(|_| prefetches), streams * sizes.window())
+            }
             _ => (None, 1),
         };
         let rank = || Rank {
             reads: RankReads::new(dataset, storage.reading),
-            prefetched: Lru::new(2 * window as usize), // runs of this window and of the previous one
+            prefetched: Lru::new(2 * window_runs as usize), // runs of these windows and of the previous ones
         };
         Ok(Self {
             order: EpochOrder::new(mode, dataset.samples(), 1, 0),
@@ -105,8 +109,9 @@ impl<'d> Node<'d> {
     fn step(&mut self, step: u64) {
         let Self { order, run, division, samples: n, ranks, device } = self;
         for (number, rank) in (0..).zip(ranks) {
-            let positions = division.positions(*n, step * division.step_samples(), number);
-            let mut samples: Vec<u64> = positions.filter_map(|position| order.sample_at(position)).collect();
+            let mut samples = Vec::new();
+            division.positions(order, step * division.step_samples(), number, &mut samples).expect("a batch in memory");
+            order.replace_with_samples(&mut samples).expect("positions of the epoch");
             if let Some(run) = *run {
                 let runs = samples.iter().map(|sample| sample / run);
                 let new: BTreeSet<u64> = runs.filter(|&at| rank.prefetched.touch(at).1).collect();
@@ -177,7 +182,7 @@ mod tests {
     const ONE_RANK: Job = Job { batch: 256, world_size: 1, node_ranks: 1, step_seconds: 0.2 };
 
     fn modes(dataset: &DatasetModel) -> [Order; 3] {
-        let sizes = WindowSizes::for_sample_bytes(dataset.sample_bytes);
+        let sizes = dataset.window_sizes(&NVME);
         [Order::Sequential, Order::Windowed(sizes), Order::Shuffled]
     }
 
@@ -221,7 +226,7 @@ mod tests {
     #[test]
     fn a_cache_reads_each_run_once() {
         let dataset = scenario::dataset();
-        let sizes = WindowSizes::for_sample_bytes(dataset.sample_bytes);
+        let sizes = WindowSizes::new(1024, 256).unwrap();
         let mut node = Node::new(&dataset, &ONE_RANK, Order::Windowed(sizes), &NVME).unwrap();
         let window = u64::from(sizes.run()) * u64::from(sizes.window());
         let steps = node.steps(0..window / 256);

@@ -7,7 +7,7 @@ use crate::measured::Failure;
 use crate::measured::reads::modes;
 use crate::storage::{NVME, OBJECTS, Storage};
 use crate::table::{Table, seconds, si};
-use tensilo_data::{EpochOrder, Order, State, WindowSizes};
+use tensilo_data::{Division, EpochOrder, LastBatch, Order, State};
 
 /// Returns the table of sizes and memory.
 pub fn sizes(dataset: &DatasetModel) -> Table {
@@ -52,7 +52,7 @@ pub fn epochs(dataset: &DatasetModel, job: &Job, all: &[Storage], sampled: Sampl
         "GPUs wait",
     ]);
     for storage in all {
-        for (name, mode) in modes(WindowSizes::for_sample_bytes(dataset.sample_bytes)) {
+        for (name, mode) in modes(dataset.window_sizes(storage)) {
             let mut node = Node::new(dataset, job, mode, storage)?;
             node.steps(0..sampled.warm_up);
             let steps = node.steps(sampled.warm_up..sampled.warm_up + sampled.counted);
@@ -78,11 +78,11 @@ pub fn first_batch(dataset: &DatasetModel, job: &Job, all: &[Storage]) -> Result
     let mut table = Table::new(&["storage", "sequential", "windowed", "shuffled"]);
     for storage in all {
         let mut cells = vec![storage.name.to_owned()];
-        for (_, mode) in modes(WindowSizes::for_sample_bytes(dataset.sample_bytes)) {
+        for (_, mode) in modes(dataset.window_sizes(storage)) {
             let single_rank = Job { node_ranks: 1, ..*job };
             let Steps { traffic, .. } =
                 Node::new(dataset, &single_rank, mode, &Storage { prefetches: false, ..*storage })?.steps(0..1);
-            let waits = MANIFEST_WAITS + page_waits(pages_of_first_batch(dataset, job, mode)) + traffic.waits;
+            let waits = MANIFEST_WAITS + page_waits(pages_of_first_batch(dataset, job, mode)?) + traffic.waits;
             cells.push(format!("{waits} ({})", seconds(storage.seconds(waits as f64, traffic.bytes() as f64))));
         }
         table.row(&cells);
@@ -94,13 +94,15 @@ pub fn first_batch(dataset: &DatasetModel, job: &Job, all: &[Storage]) -> Result
 const MANIFEST_WAITS: u64 = 2;
 
 /// Returns the number of manifest pages that the first batch needs.
-fn pages_of_first_batch(dataset: &DatasetModel, job: &Job, mode: Order) -> u64 {
+fn pages_of_first_batch(dataset: &DatasetModel, job: &Job, mode: Order) -> Result<u64, Failure> {
     let order = EpochOrder::new(mode, dataset.samples(), 1, 0);
-    let pages = (0..u64::from(job.batch)).filter_map(|position| order.sample_at(position));
-    let mut pages: Vec<u64> = pages.map(|sample| sample / dataset.file_samples / 256).collect();
+    let mut pages = Vec::new();
+    Division::new(job.batch, job.world_size, LastBatch::Drop)?.positions(&order, 0, 0, &mut pages)?;
+    order.replace_with_samples(&mut pages)?;
+    pages.iter_mut().for_each(|sample| *sample = *sample / dataset.file_samples / 256);
     pages.sort_unstable();
     pages.dedup();
-    pages.len() as u64
+    Ok(pages.len() as u64)
 }
 
 /// Returns the table of read lengths, and how many reads must be in flight.

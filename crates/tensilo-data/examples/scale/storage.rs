@@ -2,6 +2,7 @@
 
 use crate::device::{CacheSize, Device};
 use crate::rank_reads::Reading;
+use tensilo_data::WindowSizes;
 
 /// Storage, and how the loader reads it.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +24,8 @@ pub struct Storage {
     pub cache: Option<CacheSize>,
     /// Whether runs of a windowed order are prefetched into the cache.
     pub prefetches: bool,
+    /// The default size of a run.
+    pub run_bytes: u64,
 }
 
 const KIB: u64 = 1 << 10;
@@ -44,6 +47,7 @@ pub const OBJECTS: Storage = Storage {
     reading: Reading { gap: MIB, open_files: 256, line: None },
     cache: None,
     prefetches: false,
+    run_bytes: WindowSizes::OBJECT_RUN_BYTES,
 };
 
 /// A source that reads small structures in lines, and keeps more files open.
@@ -74,6 +78,7 @@ pub const NVME: Storage = Storage {
     reading: Reading { gap: 4 * KIB, open_files: 256, line: None },
     cache: Some(CacheSize { line: 4 * KIB, bytes: 64 * GIB }),
     prefetches: true,
+    run_bytes: WindowSizes::FILE_RUN_BYTES,
 };
 
 /// A parallel file system, read with `pread`. The requests per second of a client are assumed.

@@ -110,8 +110,7 @@ pub(super) fn version(files: &[PathBuf], io: &IoChoice) -> Result<Version> {
         version.samples = version.samples.saturating_add(samples);
         version.groups.push(Group { samples, files: vec![listed] });
     }
-    let mut version =
-        found.ok_or_else(|| DataError::BadArgument("there are no tensilo files (*.tsl)".to_owned()))?;
+    let mut version = found.ok_or_else(|| DataError::BadArgument("there are no tensilo files (*.tsl)".to_owned()))?;
     version.order = version.default_sizes(match io.kind {
         Io::Object => WindowSizes::OBJECT_RUN_BYTES,
         _ => WindowSizes::FILE_RUN_BYTES,

@@ -7,11 +7,15 @@
 //! In a windowed order, a batch takes a few samples from each of many runs, in shuffled order.
 //! Reading these samples one by one would take many small random reads, although all samples of a
 //! run are needed before its window ends. So [`RunPrefetcher`] prefetches whole runs ahead of the
-//! batches: all runs of the current window, and a share of the next window. This share is as large
-//! as the share of the current window that the batches have read. The operating system then reads
-//! local files at sequential speed, and an object store answers many large requests at the same
-//! time. Runs are planned like batches, but no thread waits for their bytes. Errors are ignored,
-//! because reading the samples will report them.
+//! batches: all runs in the current windows of the streams that this rank takes samples from, and a
+//! share of the next windows. This share is as large as the share of the current windows that the
+//! batches have read. The operating system then reads local files at sequential speed, and an object
+//! store answers many large requests at the same time. Runs are planned like batches, but no thread
+//! waits for their bytes. Errors are ignored, because reading the samples will report them.
+//!
+//! At the start, nothing of the current windows has been fetched, and they can hold gigabytes. So
+//! that the first batches do not wait for all of it, each batch prefetches the runs of its own
+//! samples and a few others, until the windows are complete.
 //!
 //! In a sequential order, runs are prefetched only from object stores, because an operating system
 //! detects sequential reads of local files by itself. Only one thread at a time prefetches, just
@@ -49,11 +53,12 @@ pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
     }
 }
 
-/// A job with at most this many ranks is assumed to run on one machine.
+/// At most this many ranks are assumed to run on one machine. If more ranks share a stream, the runs
+/// of this stream are not prefetched, because each machine needs only a few of their samples.
 const RANKS_PER_MACHINE: u32 = 8;
-/// The maximum number of runs that are prefetched before a batch is read, so that no batch waits
-/// for long. If the batch itself needs more runs, all of these are prefetched.
-const MAX_RUNS_PER_BATCH: u64 = 8;
+/// The maximum number of runs that are prefetched before a batch is read, besides the runs of its
+/// own samples and twice the number of runs that a batch completes on average.
+const MAX_RUNS_PER_BATCH: usize = 8;
 /// The maximum number of file groups that are opened to prefetch a run. If a run is in more groups,
 /// its files are small, and opening a small file takes longer than reading it.
 const MAX_FILES_PER_RUN: usize = 4;
@@ -65,25 +70,39 @@ const MAX_OBJECTS_PER_BATCH: usize = 128;
 
 /// Prefetches the runs of an iterator. The threads of the iterator share it.
 pub(super) struct RunPrefetcher {
-    /// How many runs are prefetched or no longer needed, counted from the start of the iterator's
-    /// first epoch.
+    /// How many runs are prefetched, deferred or no longer needed, counted from the start of the
+    /// iterator's first epoch.
     count: AtomicU64,
     /// The epochs in which runs are prefetched.
     epochs: Range<u64>,
-    /// The ranges that are deferred to later batches. The lock also ensures that only one thread
-    /// prefetches at a time.
-    deferred: Mutex<Vec<GroupRange>>,
-    /// Whether there are deferred ranges. This can be read without the lock.
+    /// What is left to later batches. The lock also ensures that only one thread prefetches at a
+    /// time.
+    deferred: Mutex<Deferred>,
+    /// Whether something is deferred. This can be read without the lock.
     has_deferred: AtomicBool,
+}
+
+#[derive(Default)]
+struct Deferred {
+    /// Runs whose files have not been looked up.
+    runs: Vec<Run>,
+    ranges: Vec<GroupRange>,
+}
+
+/// A run, as samples of the view.
+struct Run {
+    epoch: u64,
+    samples: Range<u64>,
 }
 
 impl RunPrefetcher {
     pub(super) fn new(setup: &Setup, schedule: &Schedule, first_step: u64) -> Self {
         let first = schedule.start(first_step);
+        let max_ranks = RANKS_PER_MACHINE.saturating_mul(schedule.stream_count());
         let end = match setup.read_ahead {
             ReadAhead::Never => first.epoch,
             ReadAhead::Always => u64::MAX,
-            ReadAhead::Auto if setup.division.world_size() > RANKS_PER_MACHINE => first.epoch,
+            ReadAhead::Auto if setup.division.world_size() > max_ranks => first.epoch,
             ReadAhead::Auto if setup.reads_objects || is_larger_than_memory(setup) => u64::MAX,
             ReadAhead::Auto => first.epoch.saturating_add(1),
         };
@@ -113,50 +132,79 @@ impl RunPrefetcher {
         let count = runs.count().max(1);
         let before = start.epoch.saturating_sub(self.epochs.start).saturating_mul(count);
         let target = before.saturating_add(runs.prefetch_count(start.position));
-        let needed = if setup.reads_objects { before.saturating_add(runs.begun(start.position)) } else { 0 };
-        let done = || self.count.load(Ordering::Acquire);
-        let has_deferred = || self.has_deferred.load(Ordering::Acquire);
-        if done() >= target && !has_deferred() {
+        let is_done = || self.count.load(Ordering::Acquire) >= target && !self.has_deferred.load(Ordering::Acquire);
+        if is_done() {
             return;
         }
         let mut deferred = match self.deferred.try_lock() {
             Ok(deferred) => deferred,
-            // another thread is prefetching, and this batch does not depend on it
-            Err(TryLockError::WouldBlock) if done() >= needed && !has_deferred() => return,
-            Err(_) => {
-                let deferred = self.deferred.lock().unwrap_or_else(PoisonError::into_inner);
-                if done() >= needed && deferred.is_empty() {
-                    return; // another thread has prefetched the runs
-                }
-                deferred
-            }
+            // another thread is prefetching, and reading a local file does not depend on it
+            Err(TryLockError::WouldBlock) if !setup.reads_objects => return,
+            Err(_) => self.deferred.lock().unwrap_or_else(PoisonError::into_inner),
         };
-        let begin = done();
-        let prefetch_count = if deferred.is_empty() { MAX_RUNS_PER_BATCH } else { 0 };
-        let end = target.min(needed.max(begin.saturating_add(prefetch_count))).max(begin);
-        deferred.extend(self.find(setup, schedule, begin..end, count));
-        prefetch_first(setup, &mut deferred, || BatchSamples::new(setup, samples, start.epoch));
+        if is_done() {
+            return; // another thread has prefetched the runs
+        }
+        let Deferred { runs: deferred_runs, ranges } = &mut *deferred;
+        let begin = self.count.load(Ordering::Acquire);
+        let end = target.max(begin);
+        self.extend(deferred_runs, setup, schedule, begin..end, count);
+        let run_samples = runs.at(0).map_or(1, |run| run.end.saturating_sub(run.start).max(1));
+        let completed = samples.len() / usize::try_from(run_samples).unwrap_or(usize::MAX);
+        let others = MAX_RUNS_PER_BATCH.saturating_add(completed.saturating_mul(2));
+        let first = take_runs(deferred_runs, others, start.epoch, samples);
+        ranges.extend(find(setup, &first));
+        prefetch_first(setup, ranges, || BatchSamples::new(setup, samples, start.epoch));
         // stored last, because threads that see the new count do not wait for this one
-        self.has_deferred.store(!deferred.is_empty(), Ordering::Release);
+        self.has_deferred.store(!deferred_runs.is_empty() || !ranges.is_empty(), Ordering::Release);
         self.count.store(end, Ordering::Release);
     }
 
-    /// Finds the ranges of the requested runs. Runs are numbered from the start of the first epoch,
-    /// and each epoch has `count` runs.
-    fn find(&self, setup: &Setup, schedule: &Schedule, requested: Range<u64>, count: u64) -> Vec<GroupRange> {
-        let requested = requested.map(|run| (self.epochs.start.saturating_add(run / count), run % count));
-        let requested = requested.filter(|(epoch, _)| self.epochs.contains(epoch));
-        let spans = requested.filter_map(|(epoch, run)| span_of(setup, &schedule.order(epoch), epoch, run));
-        let spans: Vec<Span> = spans.collect();
-        if setup.is_remote {
-            for (number, dataset) in setup.view.datasets().iter().enumerate() {
-                let of_dataset = spans.iter().filter(|span| span.dataset == number);
-                let ends = of_dataset.flat_map(|span| [span.samples.start, span.samples.end.saturating_sub(1)]);
-                dataset.read_pages(&setup.io, ends);
+    /// Appends runs to a list. They are numbered from the start of the first epoch, and each epoch
+    /// has `count` runs.
+    fn extend(&self, list: &mut Vec<Run>, setup: &Setup, schedule: &Schedule, mut numbers: Range<u64>, count: u64) {
+        while !numbers.is_empty() {
+            let before = numbers.start / count;
+            let end = before.saturating_add(1).saturating_mul(count).min(numbers.end);
+            let epoch = self.epochs.start.saturating_add(before);
+            let order = schedule.order(epoch);
+            if let Some(runs) = runs(setup, &order).filter(|_| self.epochs.contains(&epoch)) {
+                let found = (numbers.start..end).filter_map(|number| runs.at(number % count));
+                list.extend(found.map(|samples| Run { epoch, samples }));
             }
+            numbers.start = end;
         }
-        spans.iter().flat_map(|span| ranges_of(setup, span)).collect()
     }
+}
+
+/// Takes all runs with samples of a batch, and the first `others` of the other runs.
+fn take_runs(runs: &mut Vec<Run>, mut others: usize, epoch: u64, batch: &[u64]) -> Vec<Run> {
+    let mut sorted = batch.to_vec();
+    sorted.sort_unstable();
+    let (first, rest) = std::mem::take(runs).into_iter().partition(|run| {
+        let next = sorted.partition_point(|sample| *sample < run.samples.start);
+        if run.epoch == epoch && sorted.get(next).is_some_and(|sample| *sample < run.samples.end) {
+            return true;
+        }
+        let is_taken = others > 0;
+        others = others.saturating_sub(1);
+        is_taken
+    });
+    *runs = rest;
+    first
+}
+
+/// Finds the ranges of runs.
+fn find(setup: &Setup, runs: &[Run]) -> Vec<GroupRange> {
+    let spans: Vec<Span> = runs.iter().filter_map(|run| span_of(setup, run)).collect();
+    if setup.is_remote {
+        for (number, dataset) in setup.view.datasets().iter().enumerate() {
+            let of_dataset = spans.iter().filter(|span| span.dataset == number);
+            let ends = of_dataset.flat_map(|span| [span.samples.start, span.samples.end.saturating_sub(1)]);
+            dataset.read_pages(&setup.io, ends);
+        }
+    }
+    spans.iter().flat_map(|span| ranges_of(setup, span)).collect()
 }
 
 /// Prefetches the ranges that a batch needs first, and leaves the other ranges in `ranges`.
@@ -228,9 +276,12 @@ impl BatchSamples {
 
 /// Returns the runs of an order, or `None` if the order is not prefetched.
 fn runs<'o>(setup: &Setup, order: &'o EpochOrder) -> Option<Runs<'o>> {
+    let (rank, world_size) = (setup.rank, setup.division.world_size());
     match setup.view.datasets().first() {
-        Some(dataset) if setup.reads_objects => order.runs_of(dataset.window_sizes().run.get().into()),
-        _ => order.runs(),
+        Some(dataset) if setup.reads_objects => {
+            order.runs_of(dataset.window_sizes().run.get().into(), rank, world_size)
+        }
+        _ => order.runs(rank, world_size),
     }
 }
 
@@ -247,9 +298,9 @@ struct GroupRange {
 }
 
 /// Returns the samples of a run if they are close together in one dataset.
-fn span_of(setup: &Setup, order: &EpochOrder, epoch: u64, run: u64) -> Option<Span> {
-    let samples = runs(setup, order)?.at(run)?;
-    let of = |v: u64| setup.view.sample(v, epoch);
+fn span_of(setup: &Setup, run: &Run) -> Option<Span> {
+    let samples = &run.samples;
+    let of = |v: u64| setup.view.sample(v, run.epoch);
     let ((dataset, first), (last_dataset, last)) = (of(samples.start)?, of(samples.end.saturating_sub(1))?);
     let length = samples.end.saturating_sub(samples.start);
     let is_close = last >= first && last.saturating_sub(first) < length.saturating_mul(4);

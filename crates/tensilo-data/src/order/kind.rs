@@ -118,6 +118,10 @@ impl WindowSizes {
 impl fmt::Display for WindowSizes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (run, window, streams) = (self.run, self.window, self.streams());
-        write!(f, "windows of {window} runs of {run} samples, in {streams} stream{}", if streams == 1 { "" } else { "s" })
+        write!(
+            f,
+            "windows of {window} runs of {run} samples, in {streams} stream{}",
+            if streams == 1 { "" } else { "s" }
+        )
     }
 }

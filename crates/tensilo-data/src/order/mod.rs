@@ -294,15 +294,6 @@ impl Runs<'_> {
         }
     }
 
-    /// Returns the number of runs that can have samples at or before this position. All of them are
-    /// prefetched before the position is read.
-    pub(crate) fn begun(&self, position: u64) -> u64 {
-        match &self.0 {
-            RunsKind::Windowed(runs) => runs.order.runs_begun(position).saturating_mul(runs.stream_count()),
-            RunsKind::Sequential { run, .. } => (position / run).saturating_add(1),
-        }
-    }
-
     /// Returns the number of runs, counted from the first, that should have been prefetched by the
     /// time the epoch reaches this position.
     pub(crate) fn prefetch_count(&self, position: u64) -> u64 {

@@ -236,7 +236,9 @@ fn permute_lanes(items: &mut [(u64, u64, u64); LANES]) {
             *halves = [number >> low, number & mask(low)];
         }
         for i in 0..most_rounds {
-            for (([high, low], (key, _, _)), (high_bits, low_bits, rounds)) in halves.iter_mut().zip(&*items).zip(shapes) {
+            for (([high, low], (key, _, _)), (high_bits, low_bits, rounds)) in
+                halves.iter_mut().zip(&*items).zip(shapes)
+            {
                 let key = absorb(*key, i as u64);
                 let mask_of = |bits| if i < rounds { mask(bits) } else { 0 };
                 match i % 2 {

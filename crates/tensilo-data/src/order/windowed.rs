@@ -247,8 +247,8 @@ impl Windowed {
     /// Returns the window of an index in a stream.
     fn window_of(&self, stream: u64, index: u64) -> u64 {
         let full = self.run * self.window; // at most twice n: see `new`
-        let is_after_short = stream == self.short_stream()
-            && index >= self.begin(stream, self.short_window.saturating_add(1));
+        let is_after_short =
+            stream == self.short_stream() && index >= self.begin(stream, self.short_window.saturating_add(1));
         if is_after_short { (index + self.shortfall) / full } else { index / full }
     }
 

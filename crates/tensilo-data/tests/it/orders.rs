@@ -3,19 +3,21 @@
 use proptest::prelude::*;
 use tensilo_data::{EpochOrder, Order, WindowSizes};
 
-fn windowed(run: u32, window: u32) -> Order {
-    Order::Windowed(WindowSizes::new(run, window).unwrap())
+fn windowed(run: u32, window: u32, streams: u32) -> Order {
+    Order::Windowed(WindowSizes::new(run, window).unwrap().with_streams(streams).unwrap())
 }
 
 fn modes() -> Vec<Order> {
     let sizes = [(1, 1), (1, 5), (5, 1), (3, 4), (7, 2), (16, 16), (u32::MAX, 1), (1, u32::MAX), (u32::MAX, u32::MAX)];
-    let windows = sizes.into_iter().map(|(run, window)| windowed(run, window));
+    let windows =
+        sizes.into_iter().flat_map(|(run, window)| [1, 2, 8, 1024].map(|streams| windowed(run, window, streams)));
     [Order::Sequential, Order::Shuffled].into_iter().chain(windows).collect()
 }
 
 fn any_mode() -> impl Strategy<Value = Order> {
     let size = || prop_oneof![1..100_u32, any::<u32>().prop_map(|size| size.max(1))];
-    prop_oneof![Just(Order::Sequential), Just(Order::Shuffled), (size(), size()).prop_map(|(k, w)| windowed(k, w))]
+    let sizes = (size(), size(), 0..=10_u32).prop_map(|(run, window, bits)| windowed(run, window, 1 << bits));
+    prop_oneof![Just(Order::Sequential), Just(Order::Shuffled), sizes]
 }
 
 #[test]
@@ -38,7 +40,7 @@ fn an_order_of_few_samples_has_each_of_them_once() {
 fn a_window_has_the_samples_of_its_runs() {
     // 103 samples in runs of 10: one run has 3
     for epoch in 0..50 {
-        let order = EpochOrder::new(windowed(10, 4), 103, 1, epoch);
+        let order = EpochOrder::new(windowed(10, 4, 1), 103, 1, epoch);
         let samples: Vec<u64> = (0..103).map(|p| order.sample_at(p).unwrap()).collect();
         let mut runs_before = Vec::new();
         let mut start = 0;
@@ -66,7 +68,7 @@ fn a_window_has_the_samples_of_its_runs() {
 
 #[test]
 fn seed_and_epoch_are_not_added() {
-    for mode in [Order::Shuffled, windowed(4, 8)] {
+    for mode in [Order::Shuffled, windowed(4, 8, 1), windowed(4, 8, 4)] {
         let order = |seed, epoch| {
             let order = EpochOrder::new(mode, 1000, seed, epoch);
             (0..1000).map(|p| order.sample_at(p).unwrap()).collect::<Vec<u64>>()

@@ -5,7 +5,9 @@ use tensilo_data::{LastBatch, Order, Receipt, State, WindowSizes};
 
 fn any_state() -> impl Strategy<Value = State> {
     let size = || any::<u32>().prop_map(|size| size.max(1));
-    let windowed = (size(), size()).prop_map(|(run, window)| Order::Windowed(WindowSizes::new(run, window).unwrap()));
+    let windowed = (size(), size(), 0..=10_u32).prop_map(|(run, window, bits)| {
+        Order::Windowed(WindowSizes::new(run, window).unwrap().with_streams(1 << bits).unwrap())
+    });
     let order = prop_oneof![Just(Order::Sequential), Just(Order::Shuffled), windowed];
     let words = any::<[u64; 5]>();
     let last_batch = prop_oneof![Just(LastBatch::Drop), Just(LastBatch::Pad), Just(LastBatch::Exact)];

@@ -31,7 +31,10 @@ fn mode(value: &Value) -> Order {
     match value[0].as_str() {
         Some("sequential") => Order::Sequential,
         Some("shuffled") => Order::Shuffled,
-        _ => Order::Windowed(WindowSizes::new(number(&value[1]) as u32, number(&value[2]) as u32).unwrap()),
+        _ => {
+            let [run, window, streams] = [1, 2, 3].map(|i| number(&value[i]) as u32);
+            Order::Windowed(WindowSizes::new(run, window).unwrap().with_streams(streams).unwrap())
+        }
     }
 }
 
@@ -87,11 +90,13 @@ fn divisions_are_those_of_the_vectors() {
         let (n, world_size, start) = (number(&vector["n"]), number(&vector["world"]) as u32, number(&vector["start"]));
         let division = Division::new(number(&vector["batch"]) as u32, world_size, last_batch(&vector["tail"])).unwrap();
         let steps = vector["steps"].as_array().unwrap();
+        let order = EpochOrder::new(mode(&vector["mode"]), n, 3, 4);
         assert_eq!(division.steps(n, start), steps.len() as u64, "{vector}");
         for (step, ranks) in (0..).zip(steps) {
             for rank in 0..world_size {
                 let start = start + step * division.step_samples();
-                let positions: Vec<u64> = division.positions(n, start, rank).collect();
+                let mut positions = Vec::new();
+                division.positions(&order, start, rank, &mut positions).unwrap();
                 assert_eq!(positions, numbers(&ranks[rank as usize]), "{vector}: step {step}, rank {rank}");
             }
         }

@@ -162,6 +162,9 @@ pub(super) struct LoaderArgs {
     /// The number of runs in a window of the windowed order [default: as recorded in the manifest]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) window: Option<u32>,
+    /// The number of streams of the windowed order [default: as recorded in the manifest]
+    #[arg(long, value_name = "N")]
+    pub(super) streams: Option<u32>,
     /// The number of GPUs of the training job; each GPU consumes one batch per step
     #[arg(long, value_name = "N", default_value_t = DEFAULT_GPUS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) gpus: u32,

@@ -106,14 +106,15 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<Report<'a>> {
 }
 
 fn mode(args: &BenchArgs, order: OrderName, dataset: &Dataset) -> Outcome<Order> {
-    let (recorded, run, window) = (dataset.window_sizes(), args.loader.run, args.loader.window);
+    let recorded = dataset.window_sizes();
+    let (run, window, streams) = (args.loader.run, args.loader.window, args.loader.streams);
     Ok(match order {
         OrderName::Windowed => {
-            let (run, window) = (run.unwrap_or(recorded.run()), window.unwrap_or(recorded.window()));
-            Order::Windowed(WindowSizes::new(run, window)?)
+            let sizes = WindowSizes::new(run.unwrap_or(recorded.run()), window.unwrap_or(recorded.window()))?;
+            Order::Windowed(sizes.with_streams(streams.unwrap_or(recorded.streams()))?)
         }
-        _ if run.or(window).is_some() => {
-            return Err(Failure::Usage("--run and --window need --order windowed".to_owned()));
+        _ if run.or(window).or(streams).is_some() => {
+            return Err(Failure::Usage("--run, --window and --streams need --order windowed".to_owned()));
         }
         OrderName::Sequential => Order::Sequential,
         OrderName::Shuffled => Order::Shuffled,

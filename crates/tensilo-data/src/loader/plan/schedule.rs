@@ -109,6 +109,14 @@ impl Schedule {
         EpochOrder::new(self.order, self.n, self.seed, epoch)
     }
 
+    /// Returns the number of streams of the order.
+    pub(in crate::loader) fn stream_count(&self) -> u32 {
+        match self.order {
+            Order::Windowed(sizes) => sizes.streams(),
+            _ => 1,
+        }
+    }
+
     /// Returns the epoch after the last one.
     pub(in crate::loader) fn end_epoch(&self) -> u64 {
         self.end
