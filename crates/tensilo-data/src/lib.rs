@@ -81,6 +81,7 @@ mod error;
 mod io;
 mod loader;
 mod manifest;
+pub mod model;
 mod order;
 #[allow(unsafe_code, reason = "memory maps, and memory that the kernel writes to; every use has a SAFETY comment")]
 mod sys;

@@ -24,12 +24,13 @@ use bytes::Bytes;
 use object_store::path::Path;
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Ranges of all open objects in a store, with a bounded total size.
 #[derive(Debug)]
 pub(crate) struct RangeCache {
-    max_bytes: u64,
+    max_bytes: AtomicU64,
     cached: Mutex<LruState>,
     /// Signals that a claim has ended.
     changed: Condvar,
@@ -69,7 +70,12 @@ pub(crate) enum Segment {
 
 impl RangeCache {
     pub(crate) fn new(max_bytes: u64) -> Self {
-        Self { max_bytes, cached: Mutex::default(), changed: Condvar::new() }
+        Self { max_bytes: max_bytes.into(), cached: Mutex::default(), changed: Condvar::new() }
+    }
+
+    /// Raises the maximum size to at least `bytes`.
+    pub(crate) fn reserve(&self, bytes: u64) {
+        self.max_bytes.fetch_max(bytes, Ordering::Relaxed);
     }
 
     /// Returns the segments of a range of an object, in order.
@@ -92,12 +98,13 @@ impl RangeCache {
     /// bytes. The caller requests the returned ranges, and calls [`RangeCache::finish`] for each of
     /// them. If there is no room for all of them, claims only the first ones.
     pub(crate) fn claim(&self, object: u64, range: &Range<u64>, max_request_bytes: u64) -> Vec<Range<u64>> {
+        let max_bytes = self.max_bytes.load(Ordering::Relaxed);
         let mut cached = self.lock();
         let mut claimed = Vec::new();
         for segment in cached.segments(object, range) {
             let Segment::Missing(missing) = segment else { continue };
             for segment in split(&missing, max_request_bytes) {
-                if !cached.make_room(length(&segment), self.max_bytes) {
+                if !cached.make_room(length(&segment), max_bytes) {
                     return claimed;
                 }
                 cached.insert(object, &segment, None);

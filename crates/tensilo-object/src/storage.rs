@@ -26,6 +26,10 @@ use std::time::Duration;
 use tokio::time::sleep;
 use url::Url;
 
+/// The default maximum size of the range cache, and the size up to which loaders raise it.
+const DEFAULT_MEMORY_BYTES: u64 = 512 << 20;
+const MAX_RESERVED_BYTES: u64 = 4 << 30;
+
 /// A connection to the store of an address: a bucket, a container or a host.
 ///
 /// A clone shares connections and caches; cloning only increments a reference count. A connection
@@ -107,11 +111,18 @@ impl ObjectStorage {
         Ok(self.cache()?.and_then(|cache| CachedObject::new(cache, self.0.root.root(), key, pinned)))
     }
 
+    /// Raises the maximum size of the memory for prefetched ranges to `bytes`, at most 4 GiB, unless
+    /// [`ObjectOptions::memory_bytes`] is set. A loader calls this with what it prefetches.
+    pub fn reserve_memory(&self, bytes: u64) {
+        if self.0.options.memory_bytes.is_none() {
+            self.range_cache().reserve(bytes.min(MAX_RESERVED_BYTES));
+        }
+    }
+
     /// Returns the range cache of this process.
     pub(crate) fn range_cache(&self) -> &RangeCache {
-        let range_cache =
-            self.0.range_cache.get_or_try_make(|| Ok::<_, Infallible>(RangeCache::new(self.0.options.memory_bytes)));
-        match range_cache {
+        let max_bytes = self.0.options.memory_bytes.unwrap_or(DEFAULT_MEMORY_BYTES);
+        match self.0.range_cache.get_or_try_make(|| Ok::<_, Infallible>(RangeCache::new(max_bytes))) {
             Ok(range_cache) => range_cache,
             Err(never) => match never {},
         }

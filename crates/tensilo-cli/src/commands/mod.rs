@@ -18,6 +18,7 @@ mod export;
 mod get;
 pub(crate) mod inspect;
 pub(crate) mod map;
+mod plan;
 pub(crate) mod salvage;
 mod verify;
 
@@ -32,6 +33,7 @@ use export::ExportArgs;
 use get::GetArgs;
 use inspect::InspectArgs;
 use map::MapArgs;
+use plan::PlanArgs;
 use salvage::SalvageArgs;
 use verify::VerifyArgs;
 
@@ -48,6 +50,7 @@ Examples:
   tensilo map train.tsl --svg train.svg                 draw the file
   tensilo bench train.tsl --threads 8                   measure read speed
   tensilo bench train/ --loader                         ... of training batches
+  tensilo plan train/ --nodes 64 --storage s3           predict a training job
   tensilo dataset log train/                            list the versions
   tensilo verify s3://bucket/train                      read an object store
   tensilo cache stat                                    show the local cache
@@ -98,6 +101,8 @@ pub(crate) enum Command {
     Map(MapArgs),
     /// Measure how fast the samples of a column, or the batches of a loader, are read
     Bench(BenchArgs),
+    /// Predict what a training job will read, wait for and keep in memory
+    Plan(PlanArgs),
     /// Create and change datasets: folders of files that are read as one sequence of samples
     Dataset(DatasetArgs),
     /// Show or clear the local cache of object-store data
@@ -117,6 +122,7 @@ impl Command {
             Self::Export(args) => export::run(args, quiet),
             Self::Map(args) => return map::run(args, quiet),
             Self::Bench(args) => bench::run(args, quiet),
+            Self::Plan(args) => plan::run(args),
             Self::Dataset(args) => dataset::run(args, quiet),
             Self::Cache(args) => cache::run(args, quiet),
         };

@@ -5,26 +5,17 @@
 //! cargo run --release -p tensilo-data --example scale -- --measure
 //! ```
 //!
-//! The order of samples and the division among ranks are real, and so are loaders and manifests
-//! with `--measure`; files and storage are arithmetic. `README.md` has the tables. This is an
-//! example, so that `cargo test` runs the tests of the arithmetic.
+//! The model is `tensilo_data::model`. `README.md` has the tables.
 
-mod dataset_model;
-mod device;
-mod epoch;
-mod lru;
 mod manifest;
 mod measured;
-mod rank_reads;
 mod report;
 mod scenario;
-mod storage;
 mod table;
 
 use measured::reads::{Measured, modes};
+use measured::source::Reading;
 use measured::{Failure, datasets, many_files, reads};
-use rank_reads::Reading;
-use report::SampledSteps;
 use tensilo_testing::{CountingAllocator, Folder};
 
 #[global_allocator]
@@ -48,15 +39,14 @@ fn model() -> Result<(), Failure> {
     let dataset = scenario::dataset();
     title("Sizes");
     print!("{}", report::sizes(&dataset));
-    // a window has 128 steps of one node, and 2 steps of 64 nodes
-    let sampled = SampledSteps { warm_up: 128, counted: 128 };
-    title("An epoch of 8 ranks on one node");
-    print!("{}", report::epochs(&dataset, &scenario::ONE_NODE, &storage::ALL, sampled)?);
-    title("An epoch of 512 ranks on 64 nodes");
-    let sampled = SampledSteps { warm_up: 32, counted: 64 };
-    print!("{}", report::epochs(&dataset, &scenario::MANY_NODES, &storage::ALL, sampled)?);
-    title("First batch");
-    print!("{}", report::first_batch(&dataset, &scenario::ONE_NODE, &storage::ALL)?);
+    for (title_of_job, job) in [
+        ("An epoch of 8 ranks on one machine", scenario::ONE_NODE),
+        ("An epoch of 512 ranks on 64 machines", scenario::MANY_NODES),
+        ("An epoch of 8,192 ranks on 1,024 machines", scenario::MOST_NODES),
+    ] {
+        title(title_of_job);
+        print!("{}", report::epochs(&dataset, &job)?);
+    }
     title("Lengths of reads");
     print!("{}", report::lengths());
     Ok(())

@@ -1,6 +1,6 @@
 //! The size of a manifest and its memory, as arithmetic.
 
-use crate::dataset_model::DatasetModel;
+use tensilo_data::model::ColumnModel;
 
 /// The number of groups of a page, and the maximum number of inline groups.
 const PAGE_GROUPS: u64 = 256;
@@ -27,9 +27,9 @@ pub struct ManifestModel {
 }
 
 impl ManifestModel {
-    pub fn of(dataset: &DatasetModel) -> Self {
+    pub fn of(dataset: &ColumnModel) -> Self {
         let hex = "0".repeat(32);
-        let DatasetModel { files, file_samples, .. } = *dataset;
+        let ColumnModel { file_count: files, file_samples, .. } = *dataset;
         let (bytes, footer) = (dataset.file_bytes(), dataset.file_bytes() - dataset.end_bytes);
         let path = "data/0000000001/00000.tsl";
         let group = format!(
@@ -70,7 +70,7 @@ fn listed(count: u64, value: u64, entry: u64) -> u64 {
 
 /// Returns the maximum memory of the records of an open file: which pages, chunks and blocks were
 /// checked, and, if blocks are read individually, the slots for block indexes.
-pub fn file_memory(dataset: &DatasetModel, reads_blocks: bool) -> u64 {
+pub fn file_memory(dataset: &ColumnModel, reads_blocks: bool) -> u64 {
     let (chunks, pages) = (dataset.file_chunks(), dataset.file_index_pages());
     let blocks = if dataset.block_samples < dataset.chunk_samples { chunks * 8 } else { 0 };
     let slots = chunks.min(SLOTS);
@@ -79,6 +79,6 @@ pub fn file_memory(dataset: &DatasetModel, reads_blocks: bool) -> u64 {
 }
 
 /// Returns the maximum memory of the cached block indexes of an open file.
-pub fn block_index_memory(dataset: &DatasetModel) -> u64 {
+pub fn block_index_memory(dataset: &ColumnModel) -> u64 {
     dataset.file_chunks().min(SLOTS) * BLOCK_INDEX_MEMORY
 }

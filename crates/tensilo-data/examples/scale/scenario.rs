@@ -1,43 +1,45 @@
-//! The dataset and the jobs of the model.
+//! The dataset and the jobs of the tables.
 
-use crate::dataset_model::{DatasetModel, HEADER_BYTES, OpeningRead};
-use crate::epoch::Job;
+use std::time::Duration;
+use tensilo_data::WindowSizes;
+use tensilo_data::model::{ColumnModel, Job, OpeningRead, Storage};
 
 /// Returns 10^12 samples of 512 BF16 values in 10^5 files, stored with the profile `fast` at the
 /// ratio of embeddings in `benchmarks.md`, 1.478.
-pub fn dataset() -> DatasetModel {
+pub fn dataset() -> ColumnModel {
     let (sample_bytes, chunk_samples) = (1024, 64);
     let stored = (sample_bytes * chunk_samples * 1000_u64).div_ceil(1478);
-    DatasetModel {
-        files: 100_000,
+    let chunk_bytes = (HEADER_BYTES + stored).next_multiple_of(64);
+    ColumnModel {
+        file_count: 100_000,
         file_samples: 10_000_000,
         sample_bytes,
         start_bytes: START_BYTES,
         chunk_samples,
-        chunk_bytes: (HEADER_BYTES + stored).next_multiple_of(64),
+        chunk_bytes,
+        stride: chunk_bytes,
         block_samples: 8,
         block_index_bytes: BLOCK_INDEX_BYTES,
-        opening: OPENING.to_vec(),
+        opening: OpeningRead::ALL.to_vec(),
         end_bytes: END_BYTES,
     }
 }
 
-/// The reads that open a file of one column. A test compares them with a real file.
-pub const OPENING: [OpeningRead; 6] = [
-    OpeningRead { offset: 0, is_from_end: false, bytes: 64 },
-    OpeningRead { offset: 64, is_from_end: false, bytes: 25 },
-    OpeningRead { offset: 64, is_from_end: true, bytes: 64 },
-    OpeningRead { offset: 64, is_from_end: true, bytes: 64 },
-    OpeningRead { offset: 320, is_from_end: true, bytes: 64 },
-    OpeningRead { offset: 256, is_from_end: true, bytes: 145 },
-];
-/// The bytes of the header.
+/// Returns the window sizes that a new dataset in this storage records.
+pub fn window_sizes(dataset: &ColumnModel, storage: &Storage) -> WindowSizes {
+    WindowSizes::for_dataset(dataset.sample_count(), dataset.stored_bytes(), storage.run_bytes)
+}
+
+/// The bytes of the header of a region.
+const HEADER_BYTES: u64 = 64;
+/// The bytes of the header of the file.
 pub const START_BYTES: u64 = 128;
 /// The bytes of the block index of a chunk.
 const BLOCK_INDEX_BYTES: u64 = 160;
 /// The bytes of footer and trailer.
 pub const END_BYTES: u64 = 320;
 
-/// One machine with eight ranks, and 64 such machines.
-pub const ONE_NODE: Job = Job { batch: 256, world_size: 8, node_ranks: 8, step_seconds: 0.2 };
-pub const MANY_NODES: Job = Job { world_size: 512, ..ONE_NODE };
+/// One machine with eight ranks, 64 such machines, and 1,024.
+pub const ONE_NODE: Job = Job { batch_size: 256, nodes: 1, node_ranks: 8, step: Duration::from_millis(200) };
+pub const MANY_NODES: Job = Job { nodes: 64, ..ONE_NODE };
+pub const MOST_NODES: Job = Job { nodes: 1024, ..ONE_NODE };

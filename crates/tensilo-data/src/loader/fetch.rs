@@ -106,8 +106,13 @@ impl RunPrefetcher {
             ReadAhead::Auto if setup.reads_objects || is_larger_than_memory(setup) => u64::MAX,
             ReadAhead::Auto => first.epoch.saturating_add(1),
         };
+        let order = schedule.order(first.epoch);
+        let runs = runs(setup, &order).filter(|_| end > first.epoch);
+        if let Some(runs) = &runs {
+            setup.view.datasets().iter().for_each(|dataset| dataset.reserve_memory(runs.prefetched_samples()));
+        }
         // runs of finished windows are not needed
-        let begun = runs(setup, &schedule.order(first.epoch)).map_or(0, |runs| {
+        let begun = runs.map_or(0, |runs| {
             let prefetch_count = runs.prefetch_count(first.position);
             prefetch_count.saturating_sub(runs.prefetch_count(0).saturating_mul(2))
         });

@@ -283,6 +283,14 @@ impl Runs<'_> {
         }
     }
 
+    /// Returns the maximum number of samples in the runs that are prefetched and not finished.
+    pub(crate) fn prefetched_samples(&self) -> u64 {
+        match &self.0 {
+            RunsKind::Windowed(runs) => runs.order.window_samples().saturating_mul(2 * runs.stream_count()),
+            RunsKind::Sequential { run, .. } => run.saturating_mul(SEQUENTIAL_PREFETCH_RUNS),
+        }
+    }
+
     /// Returns the samples of a run, given its rank in this sequence.
     pub(crate) fn at(&self, number: u64) -> Option<Range<u64>> {
         match &self.0 {

@@ -246,7 +246,7 @@ impl Windowed {
 
     /// Returns the window of an index in a stream.
     fn window_of(&self, stream: u64, index: u64) -> u64 {
-        let full = self.run * self.window; // at most twice n: see `new`
+        let full = self.window_samples();
         let is_after_short =
             stream == self.short_stream() && index >= self.begin(stream, self.short_window.saturating_add(1));
         if is_after_short { (index + self.shortfall) / full } else { index / full }
@@ -267,7 +267,7 @@ impl Windowed {
     /// after the last.
     fn begin(&self, stream: u64, window: u64) -> u64 {
         let shortfall = if window > self.short_window { self.shortfall_of(stream) } else { 0 };
-        let full = self.run * self.window; // at most twice n: see `new`
+        let full = self.window_samples();
         window.saturating_mul(full).saturating_sub(shortfall).min(self.sample_count_of(stream))
     }
 
@@ -275,6 +275,11 @@ impl Windowed {
     fn window_key(&self, stream: u64, window: u64) -> (u64, u64) {
         let samples = self.begin(stream, window.saturating_add(1)) - self.begin(stream, window); // ascending
         (absorb(absorb(self.window_key, stream), window), samples)
+    }
+
+    /// Returns the number of samples of a full window.
+    pub(super) fn window_samples(&self) -> u64 {
+        self.run * self.window // at most twice n: see `new`
     }
 
     /// Returns the number of runs in the longest streams.
@@ -291,7 +296,7 @@ impl Windowed {
     /// Returns the number of runs of each stream in the window of a position and in all windows
     /// before it. Ignores that windows after the short run start earlier, by less than one run.
     pub(super) fn runs_begun(&self, p: u64) -> u64 {
-        let full = self.run.saturating_mul(self.window).max(1);
+        let full = self.window_samples().max(1);
         (self.turn_at(p).index / full).saturating_add(1).saturating_mul(self.window)
     }
 
@@ -299,7 +304,7 @@ impl Windowed {
     /// prefetched by the time the epoch reaches a position. These are all runs up to the end of its
     /// window, and as large a share of the next window as has been read of this window.
     pub(super) fn runs_to_prefetch(&self, p: u64) -> u64 {
-        let full = self.run.saturating_mul(self.window).max(1);
+        let full = self.window_samples().max(1);
         self.runs_begun(p).saturating_add(self.turn_at(p).index % full / self.run.max(1))
     }
 }

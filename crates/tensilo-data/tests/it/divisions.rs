@@ -129,9 +129,9 @@ fn a_run_is_read_by_one_node() {
     let n = 2048 * 64 - 17;
     for (streams, nodes, batch, at_most) in [
         (64, 8, 32, 1.05),
-        (64, 64, 4, 1.1),
-        (64, 64, 16, 1.1),
-        (1024, 64, 4, 1.1),
+        (64, 64, 4, 1.15), // at the end of the epoch, nodes read up to a window of their neighbors
+        (64, 64, 16, 1.15),
+        (1024, 64, 4, 1.15),
         (64, 8, 4, 1.05), // a step is shorter than the number of streams
         (64, 6, 40, 1.1),
         (128, 48, 8, 1.4),

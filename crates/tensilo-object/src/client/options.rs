@@ -10,7 +10,8 @@ use tensilo::source::CoalesceConfig;
 #[non_exhaustive]
 pub struct ObjectOptions {
     pub(crate) coalesce: CoalesceConfig,
-    pub(crate) memory_bytes: u64,
+    /// The maximum size of the range cache; `None` lets a loader raise the default.
+    pub(crate) memory_bytes: Option<u64>,
     pub(crate) retries: usize,
     pub(crate) retry_timeout: Duration,
     pub(crate) stall_timeout: Duration,
@@ -24,7 +25,7 @@ impl Default for ObjectOptions {
     fn default() -> Self {
         Self {
             coalesce: CoalesceConfig::OBJECT_STORE,
-            memory_bytes: 512 << 20,
+            memory_bytes: None,
             retries: 10,
             retry_timeout: Duration::from_secs(120),
             stall_timeout: Duration::from_secs(15),
@@ -53,10 +54,12 @@ impl ObjectOptions {
     }
 
     /// Sets the maximum number of bytes in memory for all open objects of the store: small
-    /// structures of files, and prefetched ranges. The default is 512 MiB, which is the size of two
-    /// windows of the default order.
+    /// structures of files, and prefetched ranges.
+    ///
+    /// The default is 512 MiB, or the size of two windows of all streams from which a loader takes
+    /// samples, up to 4 GiB. If you set fewer bytes than the loader needs, it reads some runs again.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
-        self.memory_bytes = bytes;
+        self.memory_bytes = Some(bytes);
         self
     }
 

@@ -175,7 +175,7 @@ pub(super) struct LoaderArgs {
 
 /// The values of `--order`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum OrderName {
+pub(in crate::commands) enum OrderName {
     /// The stored order
     Sequential,
     /// A full shuffle: any sample can follow any other
@@ -193,16 +193,17 @@ impl BenchArgs {
 
     /// Returns whether any option for batches of a loader is set.
     pub(super) fn has_loader_options(&self) -> bool {
-        let LoaderArgs { columns, decode_threads, io_depth, device, order, run, window, gpus, step_ms, .. } =
-            &self.loader;
-        let numbers = [*decode_threads, *io_depth, *run, *window];
+        let LoaderArgs {
+            columns, decode_threads, io_depth, device, order, run, window, streams, gpus, step_ms, ..
+        } = &self.loader;
+        let numbers = [*decode_threads, *io_depth, *run, *window, *streams];
         let is_set = !columns.is_empty() || device.is_some() || numbers.iter().any(Option::is_some);
         is_set || *order != OrderName::default() || *gpus != DEFAULT_GPUS || *step_ms != Duration::from_millis(200)
     }
 }
 
 /// Returns the command-line name of a choice.
-pub(super) fn name(choice: impl ValueEnum) -> String {
+pub(in crate::commands) fn name(choice: impl ValueEnum) -> String {
     choice.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
 
@@ -230,7 +231,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses milliseconds: from 0.001 to 3600000 (one hour).
-fn step(text: &str) -> Result<Duration, String> {
+pub(in crate::commands) fn step(text: &str) -> Result<Duration, String> {
     let milliseconds = number(text, 0.001..=3.6e6).ok_or("expected milliseconds, from 0.001 to 3600000")?;
     Ok(Duration::from_secs_f64(milliseconds / 1e3))
 }

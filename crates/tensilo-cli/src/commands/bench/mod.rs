@@ -9,7 +9,7 @@
 //! Warm reads are measured after a warm-up. Before cold reads, the files are dropped from the page
 //! cache; only some operating systems can do this.
 
-mod args;
+pub(super) mod args;
 mod column;
 mod loader;
 

@@ -2,11 +2,11 @@
 
 use super::Failure;
 use super::source::opening_reads;
-use crate::dataset_model::{DatasetModel, ENTRY_BYTES, HEADER_BYTES, OpeningRead, PAGE_ENTRIES};
 use half::bf16;
 use std::fs;
 use std::path::{Path, PathBuf};
 use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, Writer, WriterOptions};
+use tensilo_data::model::{ColumnModel, OpeningRead};
 use tensilo_data::{Changes, Dataset};
 use tensilo_testing::mix;
 
@@ -85,34 +85,14 @@ fn write_constant(path: &Path, number: u64, samples: u64) -> tensilo::Result<()>
     writer.finish().map(drop)
 }
 
-/// Returns the model of a dataset of files that equal `file`.
-pub fn model(dataset: &Dataset, file: &Path) -> Result<DatasetModel, Failure> {
+/// Returns the model of a dataset of files that equal `file`, with the reads that open this file.
+pub fn model(dataset: &Dataset, file: &Path) -> Result<ColumnModel, Failure> {
     let reader = Reader::open(file)?;
-    let column = reader.column(COLUMN)?;
-    let chunk = |number: u64| Ok::<_, Failure>(column.chunk(number)?.ok_or("the file has fewer chunks")?);
-    let (first, second) = (chunk(0)?, chunk(1)?);
-    let chunk_samples = first.samples.end;
-    let (file_samples, chunks) = (reader.sample_count(), reader.sample_count().div_ceil(chunk_samples));
-    let last = chunk(chunks - 1)?;
-    let blocks = column.blocks(0)?;
-    let block_samples = blocks.as_ref().and_then(|blocks| Some(blocks.blocks.first()?.samples.end));
-    let index_bytes = chunks.div_ceil(PAGE_ENTRIES) * HEADER_BYTES + chunks * ENTRY_BYTES;
-    let index_start = last.file_range.end.next_multiple_of(HEADER_BYTES); // the body ends the chunk
+    let first = reader.column(COLUMN)?.chunk(0)?.ok_or("the file has no chunks")?;
     let opening = opening_reads(file)?.into_iter().map(|read| {
-        let is_from_end = read.start > second.file_range.start;
+        let is_from_end = read.start > first.file_range.start;
         let offset = if is_from_end { reader.file_bytes() - read.start } else { read.start };
         OpeningRead { offset, is_from_end, bytes: read.end - read.start }
     });
-    Ok(DatasetModel {
-        files: dataset.sample_count() / file_samples,
-        file_samples,
-        sample_bytes: first.raw_bytes / chunk_samples,
-        start_bytes: first.file_range.start - HEADER_BYTES,
-        chunk_samples,
-        chunk_bytes: (last.file_range.start - first.file_range.start) / (chunks - 1),
-        block_samples: block_samples.unwrap_or(chunk_samples),
-        block_index_bytes: blocks.map_or(0, |blocks| blocks.block_index.end - blocks.block_index.start),
-        opening: opening.collect(),
-        end_bytes: reader.file_bytes() - (index_start + index_bytes).next_multiple_of(HEADER_BYTES),
-    })
+    Ok(ColumnModel::of_file(&reader, COLUMN, dataset.sample_count(), opening.collect())?)
 }

@@ -2,12 +2,12 @@
 
 use super::Failure;
 use super::reads::modes;
-use crate::dataset_model::DatasetModel;
 use crate::manifest::ManifestModel;
 use crate::table::{Table, difference, seconds, si};
 use std::fs;
 use std::path::Path;
 use std::time::Instant;
+use tensilo_data::model::ColumnModel;
 use tensilo_data::{Dataset, LoaderOptions, ReadAhead, View};
 use tensilo_testing::exclusive_test;
 
@@ -15,7 +15,7 @@ use tensilo_testing::exclusive_test;
 const ROUNDS: usize = 5;
 
 /// Returns the table of a manifest: its sizes and memory, next to the model.
-pub fn table(folder: &Path, model: &DatasetModel) -> Result<Table, Failure> {
+pub fn table(folder: &Path, model: &ColumnModel) -> Result<Table, Failure> {
     let expected = ManifestModel::of(model);
     let pages: Vec<u64> = sizes(&folder.join("manifest/pages"))?;
     let version = fs::metadata(folder.join("manifest/0000000001.json"))?.len();
@@ -29,7 +29,7 @@ pub fn table(folder: &Path, model: &DatasetModel) -> Result<Table, Failure> {
         let text = |number: u64| si(number as f64, unit);
         table.row(&[what, &text(expected), &text(found), &difference(found as f64, expected as f64)]);
     };
-    row("samples", model.samples(), dataset.sample_count(), "");
+    row("samples", model.sample_count(), dataset.sample_count(), "");
     row("file of the version", expected.version_bytes, version, "B");
     row("pages", expected.pages, pages.len() as u64, "");
     row("all pages", expected.pages * expected.page_bytes, pages.iter().sum(), "B");

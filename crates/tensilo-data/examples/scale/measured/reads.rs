@@ -1,17 +1,13 @@
 //! The reads of a real loader, and their time on distant storage, compared with the model.
 
 use super::Failure;
-use super::source::{Counts, counted};
-use crate::dataset_model::DatasetModel;
-use crate::device::Traffic;
-use crate::epoch::{Epoch, Job, Node, Steps, opening_threads};
-use crate::rank_reads::Reading;
-use crate::storage::{OBJECTS, Storage};
+use super::source::{Counts, Reading, counted};
 use crate::table::{Table, difference, seconds};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
+use tensilo_data::model::{self, ColumnModel, Job, Storage, Traffic};
 use tensilo_data::{BatchIterator, LoaderOptions, Order, ReadAhead, View, WindowSizes};
 
 /// Longer than any batch takes.
@@ -25,30 +21,23 @@ pub fn modes(sizes: WindowSizes) -> [(&'static str, Order); 3] {
 /// A dataset in a folder, and its model.
 pub struct Measured<'a> {
     pub folder: &'a Path,
-    pub model: &'a DatasetModel,
+    pub model: &'a ColumnModel,
     pub batch: u32,
     pub steps: u64,
 }
 
-/// The reads of some steps.
-pub struct Reads {
-    pub traffic: Traffic,
-    pub opened: u64,
-}
-
 impl Measured<'_> {
     fn job(&self) -> Job {
-        Job { batch: self.batch, world_size: 1, node_ranks: 1, step_seconds: 0.2 }
+        Job { batch_size: self.batch, nodes: 1, node_ranks: 1, step: Duration::from_millis(200) }
     }
 
     /// Returns the reads that the model predicts.
-    pub fn predicted(&self, mode: Order, reading: Reading) -> Result<Steps, Failure> {
-        let storage = Storage { reading, cache: None, prefetches: false, ..OBJECTS };
-        Ok(Node::new(self.model, &self.job(), mode, &storage)?.steps(0..self.steps))
+    pub fn predicted(&self, order: Order, storage: &Storage) -> Result<Traffic, Failure> {
+        Ok(model::simulate(self.model, order, &self.job(), storage, 0..self.steps)?)
     }
 
     /// Counts the reads of a loader with one thread.
-    pub fn counted(&self, mode: Order, reading: Reading, read_ahead: ReadAhead) -> Result<Reads, Failure> {
+    pub fn counted(&self, mode: Order, reading: Reading, read_ahead: ReadAhead) -> Result<Traffic, Failure> {
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, Duration::ZERO, &counts).open(self.folder)?;
         let options = LoaderOptions::new(self.batch).order(mode).seed(1).read_ahead(read_ahead);
@@ -58,24 +47,21 @@ impl Measured<'_> {
         let mut batches = options.loader(&View::all(&dataset))?.epoch(0);
         take(&mut batches, self.steps - 1)?;
         batches.wait(BATCH_TIMEOUT); // the last batch is read, and no later one is started
-        Ok(Reads { traffic: counts.traffic(), opened: counts.opened.load(Ordering::Relaxed) })
+        Ok(counts.traffic())
     }
 
     /// Measures the time of a step, if each read is answered after `latency`, after as many other
     /// steps. Returns the model's time, and the measured one.
     pub fn timed(&self, mode: Order, reading: Reading, io_depth: u64) -> Result<[TimedStep; 2], Failure> {
-        let unlimited = f64::INFINITY;
-        let storage =
-            Storage { reading, io_depth, stream: unlimited, node: unlimited, concurrent_ranges: u64::MAX, ..OBJECTS };
-        let storage = Storage { requests: unlimited, shared_requests: unlimited, ..storage };
-        let job = self.job();
-        let mut node = Node::new(self.model, &job, mode, &storage)?;
-        node.steps(0..self.steps);
-        let steps = node.steps(self.steps..2 * self.steps);
-        let epoch = Epoch::of(&steps, self.model, &job, &storage);
-        let expected = TimedStep { seconds: epoch.step_seconds, opened: epoch.opened };
+        let storage = reading.storage();
+        let read = model::simulate(self.model, mode, &self.job(), &storage, self.steps..2 * self.steps)?;
+        let of_step = |count: f64| count / self.steps as f64;
+        let expected = TimedStep {
+            seconds: of_step(read.waits as f64) * storage.latency_seconds / io_depth as f64,
+            opened: of_step(read.opened_files as f64),
+        };
 
-        let latency = Duration::from_secs_f64(storage.latency);
+        let latency = Duration::from_secs_f64(storage.latency_seconds);
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, latency, &counts).open(self.folder)?;
         let options = LoaderOptions::new(self.batch).order(mode).seed(1).read_ahead(ReadAhead::Never);
@@ -85,7 +71,6 @@ impl Measured<'_> {
         let opened = || counts.opened.load(Ordering::Relaxed);
         let (begun, opened_before) = (Instant::now(), opened());
         take(&mut batches, self.steps)?;
-        let of_step = |count: f64| count / self.steps as f64;
         let found = TimedStep {
             seconds: of_step(begun.elapsed().as_secs_f64()),
             opened: of_step((opened() - opened_before) as f64),
@@ -115,11 +100,12 @@ pub fn table(measured: &Measured<'_>, readings: &[(&str, Reading)], modes: &[(&s
     for (name, reading) in readings {
         for (mode_name, mode) in modes {
             let found = measured.counted(*mode, *reading, ReadAhead::Never)?;
-            let expected = measured.predicted(*mode, *reading)?;
-            let cells = |traffic: &Traffic, opened: u64| {
-                [opened, traffic.small, traffic.ranges, traffic.small_bytes + traffic.range_bytes]
+            let expected = measured.predicted(*mode, &reading.storage())?;
+            let cells = |traffic: &Traffic| {
+                let bytes = traffic.small_bytes + traffic.range_bytes;
+                [traffic.opened_files, traffic.small_reads, traffic.ranges, bytes]
             };
-            let pairs = cells(&expected.traffic, expected.opened).into_iter().zip(cells(&found.traffic, found.opened));
+            let pairs = cells(&expected).into_iter().zip(cells(&found));
             let pairs: Vec<(u64, u64)> = pairs.collect();
             let share = |(expected, found): &(u64, u64)| *found as f64 / *expected as f64 - 1.0;
             let largest = pairs.iter().map(share).max_by(|a, b| a.abs().total_cmp(&b.abs())).unwrap_or_default();
@@ -135,6 +121,11 @@ pub fn table(measured: &Measured<'_>, readings: &[(&str, Reading)], modes: &[(&s
 /// The number of extra reads for an index page that is used for the first time.
 const PAGE_READS: f64 = 1.0;
 
+/// Returns the number of threads that open files, if a batch opens `opened` of them.
+fn opening_threads(opened: f64) -> f64 {
+    if opened >= 4.0 { 16.0 } else { 1.0 }
+}
+
 /// Returns the table of step times. Threads that need the same file at the same time each open it,
 /// which the model does not know. So the model is also computed with the measured number of opens.
 pub fn times(
@@ -149,7 +140,8 @@ pub fn times(
     for (name, reading) in readings {
         for (mode_name, mode) in modes {
             let [expected, found] = measured.timed(*mode, *reading, io_depth)?;
-            let opening = OBJECTS.latency * (measured.model.opening.len() as f64 + PAGE_READS) / io_depth as f64;
+            let opening =
+                Storage::OBJECTS.latency_seconds * (measured.model.opening.len() as f64 + PAGE_READS) / io_depth as f64;
             let more = (found.opened - expected.opened) / opening_threads(expected.opened);
             let with_opened = expected.seconds + more * opening;
             table.row(&[
@@ -171,7 +163,8 @@ pub fn times(
 mod tests {
     use super::super::datasets;
     use super::*;
-    use crate::scenario::{END_BYTES, OPENING, START_BYTES};
+    use crate::scenario::{END_BYTES, START_BYTES};
+    use tensilo_data::model::OpeningRead;
     use tensilo_testing::Folder;
 
     /// The loader sends the reads that the model predicts to its sources: the same number of each
@@ -182,8 +175,11 @@ mod tests {
         let dataset = datasets::write(folder.root(), 12, 10_000).unwrap();
         let file = dataset.groups().next().unwrap().unwrap().files[0].path.clone();
         let model = datasets::model(&dataset, &file).unwrap();
-        assert_eq!((model.files, model.file_samples, model.sample_bytes), (12, 10_000, 16));
-        assert_eq!((&*model.opening, model.start_bytes, model.end_bytes), (&OPENING[..], START_BYTES, END_BYTES));
+        assert_eq!((model.file_count, model.file_samples, model.sample_bytes), (12, 10_000, 16));
+        assert_eq!(
+            (&*model.opening, model.start_bytes, model.end_bytes),
+            (&OpeningRead::ALL[..], START_BYTES, END_BYTES)
+        );
         let measured = Measured { folder: folder.root(), model: &model, batch: 64, steps: 40 };
         let sizes = WindowSizes::new(500, 8).unwrap();
         let close = |found: u64, expected: u64| found.abs_diff(expected) * 50 <= expected;
@@ -195,15 +191,14 @@ mod tests {
             for (name, mode) in modes(sizes) {
                 let (found, expected) = (
                     measured.counted(mode, reading, ReadAhead::Never).unwrap(),
-                    measured.predicted(mode, reading).unwrap(),
+                    measured.predicted(mode, &reading.storage()).unwrap(),
                 );
-                let what = format!("{name}, {reading:?}: {:?}, expected {:?}", found.traffic, expected.traffic);
-                assert_eq!(found.opened, expected.opened, "{what}");
-                assert_eq!(found.traffic.rounds, expected.traffic.rounds, "{what}");
-                assert!(close(found.traffic.small, expected.traffic.small), "{what}");
-                assert!(close(found.traffic.small_bytes, expected.traffic.small_bytes), "{what}");
-                assert!(close(found.traffic.ranges, expected.traffic.ranges), "{what}");
-                assert!(close(found.traffic.range_bytes, expected.traffic.range_bytes), "{what}");
+                let what = format!("{name}, {reading:?}: {found:?}, expected {expected:?}");
+                assert_eq!((found.opened_files, found.calls), (expected.opened_files, expected.calls), "{what}");
+                assert!(close(found.small_reads, expected.small_reads), "{what}");
+                assert!(close(found.small_bytes, expected.small_bytes), "{what}");
+                assert!(close(found.ranges, expected.ranges), "{what}");
+                assert!(close(found.range_bytes, expected.range_bytes), "{what}");
             }
         }
     }
@@ -218,12 +213,12 @@ mod tests {
         let measured = Measured { folder: folder.root(), model: &model, batch: 64, steps: 3 * 4 * 4096 / 64 };
         let mode = Order::Windowed(WindowSizes::new(4096, 5).unwrap());
         let reading = Reading { gap: 4096, open_files: 10, line: None };
-        let prefetched = |read_ahead| measured.counted(mode, reading, read_ahead).unwrap().traffic;
+        let prefetched = |read_ahead| measured.counted(mode, reading, read_ahead).unwrap();
         let (always, never) = (prefetched(ReadAhead::Always), prefetched(ReadAhead::Never));
-        let storage = Storage { reading, cache: None, prefetches: true, ..OBJECTS };
-        let expected = Node::new(&model, &measured.job(), mode, &storage).unwrap().steps(0..measured.steps).traffic;
-        assert_eq!(expected.prefetched, 12);
-        assert_eq!(always.prefetched - never.prefetched, expected.prefetched);
+        let storage = Storage { prefetches_runs: true, ..reading.storage() };
+        let expected = measured.predicted(mode, &storage).unwrap();
+        assert_eq!(expected.prefetches, 12);
+        assert_eq!(always.prefetches - never.prefetches, expected.prefetches);
         let found = always.prefetched_bytes - never.prefetched_bytes;
         assert!(
             found.abs_diff(expected.prefetched_bytes) * 100 <= found,

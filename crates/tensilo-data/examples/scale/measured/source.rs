@@ -1,7 +1,5 @@
 //! A source that counts its reads, and answers as late as distant storage.
 
-use crate::device::Traffic;
-use crate::rank_reads::Reading;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::ops::Range;
@@ -12,6 +10,39 @@ use std::time::Duration;
 use tensilo::OpenOptions;
 use tensilo::source::{CoalesceConfig, PositionedFile, RangeError, Source};
 use tensilo_data::DatasetOptions;
+use tensilo_data::model::{Storage, Traffic};
+
+/// How a source is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Reading {
+    /// The maximum gap of a request.
+    pub gap: u64,
+    pub open_files: usize,
+    /// If set, the source reads small structures in aligned lines of this many bytes, which it
+    /// caches while the file is open.
+    pub line: Option<u64>,
+}
+
+impl Reading {
+    fn coalesce(&self) -> CoalesceConfig {
+        let mut config = CoalesceConfig::OBJECT_STORE;
+        config.gap_bytes = self.gap;
+        config.max_request_bytes = (256 << 10).max(self.gap * 16);
+        config
+    }
+
+    /// Returns the storage of the model that is read in this way.
+    pub fn storage(&self) -> Storage {
+        Storage {
+            coalesce: self.coalesce(),
+            max_open_files: self.open_files,
+            small_read_bytes: self.line,
+            reads_files_together: false,
+            prefetches_runs: false,
+            ..Storage::OBJECTS
+        }
+    }
+}
 
 /// The reads of all files of a dataset.
 #[derive(Debug, Default)]
@@ -30,14 +61,15 @@ impl Counts {
     pub fn traffic(&self) -> Traffic {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Traffic {
-            small: of(&self.small),
+            opened_files: of(&self.opened),
+            small_reads: of(&self.small),
             small_bytes: of(&self.small_bytes),
-            rounds: of(&self.rounds),
+            calls: of(&self.rounds),
             ranges: of(&self.ranges),
             range_bytes: of(&self.range_bytes),
-            prefetched: of(&self.prefetched),
+            prefetches: of(&self.prefetched),
             prefetched_bytes: of(&self.prefetched_bytes),
-            ..Traffic::default()
+            waits: 0,
         }
     }
 }
@@ -47,7 +79,7 @@ pub struct CountingSource {
     file: PositionedFile,
     counts: Arc<Counts>,
     latency: Duration,
-    gap: u64,
+    reading: Reading,
     /// The lines that were read, by number: a source for object storage should cache them.
     lines: Option<Lines>,
     /// The prefetched ranges. A source that gets a range twice reads it once.
@@ -72,7 +104,7 @@ pub fn counted(reading: Reading, latency: Duration, counts: &Arc<Counts>) -> Dat
 impl CountingSource {
     fn new(file: PositionedFile, reading: Reading, latency: Duration, counts: &Arc<Counts>) -> Self {
         let lines = reading.line.map(|bytes| Lines { bytes, cached: Mutex::default() });
-        Self { file, counts: counts.clone(), latency, gap: reading.gap, lines, prefetched: Mutex::default() }
+        Self { file, counts: counts.clone(), latency, reading, lines, prefetched: Mutex::default() }
     }
 
     /// Reads a small structure with one request.
@@ -117,10 +149,7 @@ impl Source for CountingSource {
     }
 
     fn coalesce(&self) -> CoalesceConfig {
-        let mut config = CoalesceConfig::OBJECT_STORE;
-        config.gap_bytes = self.gap;
-        config.max_request_bytes = (256 << 10).max(self.gap * 16);
-        config
+        self.reading.coalesce()
     }
 
     fn read_ranges(&self, ranges: &[Range<u64>], out: &mut [u8]) -> Result<(), RangeError> {

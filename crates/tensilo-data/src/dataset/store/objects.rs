@@ -73,6 +73,10 @@ impl Store for Prefix {
         WindowSizes::OBJECT_RUN_BYTES
     }
 
+    fn reserve_memory(&self, bytes: u64) {
+        self.storage.reserve_memory(bytes);
+    }
+
     fn read(&self, path: &str, max_bytes: u64) -> io::Result<Vec<u8>> {
         self.at(path, |address| self.storage.read(address, max_bytes))
     }

@@ -98,8 +98,8 @@ fn a_state_of_something_else_is_refused() {
         error.to_string()
     };
     let windowed = Order::Windowed(WindowSizes::new(3, 5).unwrap());
-    for (mode, expected) in [(Order::Sequential, "sequential"), (windowed, "windowed (windows of 5 runs of 3 samples)")]
-    {
+    let name = "windowed (windows of 5 runs of 3 samples, in 1 stream)";
+    for (mode, expected) in [(Order::Sequential, "sequential"), (windowed, name)] {
         let message = refused(options(0, 1, 4).order(mode), state);
         assert!(message.contains("the order of the state is shuffled") && message.ends_with(expected), "{message}");
     }

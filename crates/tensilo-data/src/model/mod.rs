@@ -1,0 +1,215 @@
+//! A model of training at scale: what a job reads, waits for and keeps in memory.
+//!
+//! Whether a job on 64 machines will wait for its data is known only when it runs, and then it is
+//! expensive. But nearly everything that decides it is arithmetic: the order and the division among
+//! ranks are computed, files are described by a few numbers, and storage by its latency and
+//! bandwidth. So [`predict`] runs the loader's decisions without any data:
+//!
+//! * **Which samples a rank takes** in a step comes from [`EpochOrder`] and [`Division`], as in a
+//!   job.
+//! * **Where a sample is** is division: all files are taken to be equal, and so are the chunks of a
+//!   file ([`ColumnModel`]).
+//! * **What a rank reads** follows the rules of the loader. A file that is not open takes the reads
+//!   that opening takes. A chunk takes its index page, or its entry if the page was read before. A
+//!   chunk is read whole if more than three quarters of it are requested, and otherwise block by
+//!   block, after its block index. Ranges are coalesced across gaps. The least recently used file
+//!   is closed. In windowed order, whole runs are prefetched instead.
+//! * **What a machine reads** are the reads of its ranks that its cache does not answer.
+//! * **The time of a step** is the longest of four: the waits of a batch times the latency plus its
+//!   bytes over the bandwidth of a request, over the I/O depth; the bytes of a machine over its
+//!   bandwidth; its requests over its limit; and the requests of all machines over theirs.
+//!
+//! One machine is simulated, in a sample of the steps of the first epoch. Not modelled are decoding,
+//! retries, responses that are later than usual, other jobs, and the read-ahead of the operating
+//! system.
+//!
+//! `examples/scale` compares the model with real datasets, whose reads it counts.
+//! `tensilo plan` prints it for a dataset.
+
+mod cache;
+mod column;
+mod reads;
+mod storage;
+
+pub use column::{ColumnModel, OpeningRead};
+pub use reads::Traffic;
+pub use storage::{CacheSize, Storage};
+
+use crate::error::{DataError, Result};
+use crate::order::{Division, EpochOrder, LastBatch, Order};
+use reads::{Device, RankReads};
+use std::ops::Range;
+use std::time::Duration;
+
+/// A training job.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Job {
+    /// The number of samples in a batch of one rank.
+    pub batch_size: u32,
+    /// The number of machines.
+    pub nodes: u32,
+    /// The number of ranks on each machine.
+    pub node_ranks: u32,
+    /// The duration of a step if its data is in memory.
+    pub step: Duration,
+}
+
+impl Job {
+    /// Returns how a step is divided among the ranks. Fails if a step has no samples, or more than
+    /// 2^32.
+    pub fn division(&self) -> Result<Division> {
+        let world_size = self.nodes.saturating_mul(self.node_ranks);
+        Division::new(self.batch_size, world_size, LastBatch::Drop)
+    }
+}
+
+/// What a job reads, waits for and keeps in memory.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Prediction {
+    /// The number of steps of an epoch.
+    pub steps: u64,
+    /// The requests of a machine in an epoch.
+    pub node_requests: f64,
+    /// The bytes that a machine reads in an epoch.
+    pub node_bytes: f64,
+    /// The bytes that all machines read in an epoch, as a multiple of the stored bytes of the
+    /// samples that they take.
+    pub amplification: f64,
+    /// The files that a rank opens in a step.
+    pub opened_files: f64,
+    /// The responses for which a batch waits, one after the other.
+    pub waits: f64,
+    /// The memory or cache of a machine for prefetched runs, in bytes: two windows of each stream
+    /// from which its ranks take samples.
+    pub window_bytes: f64,
+    /// The time in which the storage delivers a step, in seconds.
+    pub step_seconds: f64,
+    /// The share of the time for which GPUs wait for data, from 0 to 1.
+    pub waiting_share: f64,
+}
+
+/// The minimum number of counted steps, if an epoch has as many.
+const MIN_STEPS: u64 = 64;
+/// The maximum number of samples of a machine in the counted steps, except that a whole window is
+/// counted.
+const MAX_SAMPLES: u64 = 1 << 21;
+
+/// Returns the steps that are counted: whole windows, because most runs are read at the start of a
+/// window. The steps before them fill the caches.
+fn sampled_steps(order: Order, division: Division, node_ranks: u32, n: u64) -> Range<u64> {
+    let steps = division.steps(n, 0);
+    let node_samples = u64::from(division.batch_size()).saturating_mul(node_ranks.into()).max(1);
+    let window = match order {
+        Order::Windowed(sizes) => {
+            let samples = u64::from(sizes.run()).saturating_mul(sizes.window().into());
+            samples.saturating_mul(sizes.streams().into()).div_ceil(division.step_samples()).max(1)
+        }
+        _ => 1,
+    };
+    let windows = (MAX_SAMPLES / node_samples).max(MIN_STEPS) / window;
+    let counted = window.saturating_mul(windows.max(1)).clamp(1, steps.max(1));
+    let warm_up = counted.min(steps.saturating_sub(counted)) / window * window;
+    warm_up..warm_up.saturating_add(counted)
+}
+
+/// Predicts the first epoch of a job that reads these columns in an order from a storage.
+///
+/// Fails if a step has no samples, or if there are fewer samples than a step takes. Cost: simulates
+/// some ten million samples at most, in a few seconds.
+pub fn predict(columns: &[ColumnModel], order: Order, job: &Job, storage: &Storage) -> Result<Prediction> {
+    let division = job.division()?;
+    let n = columns.first().map_or(0, ColumnModel::sample_count);
+    if n < division.step_samples() {
+        let (samples, ranks) = (division.step_samples(), division.world_size());
+        return Err(DataError::BadArgument(format!(
+            "a step of {ranks} ranks takes {samples} samples, but the dataset has only {n}; choose smaller batches or \
+             fewer ranks"
+        )));
+    }
+    let sampled = sampled_steps(order, division, job.node_ranks, n);
+    let mut total = Traffic::default();
+    let mut waits = 0_u64;
+    let mut stored = 0.0;
+    for column in columns {
+        let traffic = simulate(column, order, job, storage, sampled.clone())?;
+        waits = waits.max(traffic.waits); // columns are read together
+        total = total.plus(&traffic);
+        stored += column.stored_bytes() as f64;
+    }
+    let steps = division.steps(n, 0);
+    let sample_bytes = stored / n.max(1) as f64;
+    let (ranks, world_size) = (f64::from(job.node_ranks), f64::from(division.world_size()));
+    let per_step = |number: u64| number as f64 / (sampled.end - sampled.start) as f64;
+    let per_batch = |number: u64| per_step(number) / ranks;
+    let (requests, bytes) = (per_step(total.requests()), per_step(total.bytes()));
+    let waits = per_batch(waits);
+    let waited_bytes = per_batch(total.small_bytes + total.range_bytes);
+    let step_seconds = (storage.seconds(waits, waited_bytes) / f64::from(storage.io_depth))
+        .max(bytes / storage.node_bandwidth)
+        .max(requests / storage.node_requests)
+        .max(requests * f64::from(job.nodes) / storage.total_requests);
+    Ok(Prediction {
+        steps,
+        node_requests: requests * steps as f64,
+        node_bytes: bytes * steps as f64,
+        amplification: bytes / ranks / f64::from(job.batch_size) / sample_bytes,
+        opened_files: per_batch(total.opened_files),
+        waits,
+        window_bytes: node_window_samples(order, job, world_size) * sample_bytes,
+        step_seconds,
+        waiting_share: (1.0 - job.step.as_secs_f64() / step_seconds).max(0.0),
+    })
+}
+
+/// Returns the number of samples in two windows of each stream of the ranks of a machine.
+fn node_window_samples(order: Order, job: &Job, world_size: f64) -> f64 {
+    let Order::Windowed(sizes) = order else { return 0.0 };
+    let streams = f64::from(sizes.streams());
+    // a stream can be shared with the neighboring machines
+    let node_streams = (streams / world_size * f64::from(job.node_ranks)).ceil().min(streams);
+    2.0 * node_streams * f64::from(sizes.window()) * f64::from(sizes.run())
+}
+
+/// Returns what one machine reads of a column in these steps of an epoch. Earlier steps are also
+/// simulated, to fill its caches.
+///
+/// Fails if a step has no samples. Cost: 0.1 to 1 us for each sample.
+pub fn simulate(
+    column: &ColumnModel,
+    order: Order,
+    job: &Job,
+    storage: &Storage,
+    steps: Range<u64>,
+) -> Result<Traffic> {
+    let n = column.sample_count();
+    let division = job.division()?;
+    let epoch = EpochOrder::new(order, n, 1, 0);
+    let (run, max_runs) = match order {
+        Order::Windowed(sizes) if storage.prefetches_runs => {
+            let rank_streams = sizes.streams().div_ceil(division.world_size()).saturating_add(2);
+            (Some(sizes.run()), rank_streams.saturating_mul(sizes.window()).saturating_mul(2))
+        }
+        _ => (None, 1),
+    };
+    let max_runs = usize::try_from(max_runs).unwrap_or(usize::MAX);
+    let mut ranks: Vec<RankReads<'_>> =
+        (0..job.node_ranks).map(|_| RankReads::new(column, storage, max_runs)).collect();
+    let mut device = Device::new(storage);
+    let (mut samples, mut before) = (Vec::new(), Traffic::default());
+    for step in 0..steps.end {
+        if step == steps.start {
+            before = device.traffic;
+        }
+        let start = step.saturating_mul(division.step_samples());
+        for (rank, reads) in (0..).zip(&mut ranks) {
+            division.positions(&epoch, start, rank, &mut samples)?;
+            epoch.replace_with_samples(&mut samples)?;
+            samples.sort_unstable();
+            match run {
+                Some(run) => reads.prefetch_runs(&samples, run.into(), &mut device),
+                None => reads.read_batch(&samples, &mut device),
+            }
+        }
+    }
+    Ok(device.traffic.since(&before))
+}
