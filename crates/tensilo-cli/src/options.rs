@@ -46,7 +46,7 @@ pub(crate) struct EncodingArgs {
     pub(crate) no_check: bool,
     /// The number of threads that encode. If N is above 1, up to N additional threads, but at
     /// most 8, read Parquet inputs. The output does not depend on the number
-    /// [default: the number of cores]
+    /// [default: the number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 }
@@ -270,7 +270,7 @@ pub(crate) fn alignments() -> impl TypedValueParser<Value = u32> {
     PossibleValuesParser::new(["64", "4096"]).try_map(|text| text.parse::<u32>())
 }
 
-/// Returns the value of `--threads`, or the number of cores.
+/// Returns the value of `--threads`, or the number of CPUs.
 pub(crate) fn threads(requested: Option<NonZeroUsize>) -> usize {
     requested.or_else(|| available_parallelism().ok()).map_or(1, usize::from)
 }

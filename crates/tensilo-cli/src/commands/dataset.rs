@@ -26,7 +26,7 @@ Examples:
       create a dataset by converting files
   tensilo dataset create train/
       create a dataset from the *.tsl files in a folder
-  tensilo dataset add train/ train/new/*.tsl
+  tensilo dataset add-files train/ train/new/*.tsl
       append the samples of files in the folder
   tensilo dataset add-columns train/ train/labels/*.tsl
       add columns from files in the folder, one file for each group
@@ -53,7 +53,8 @@ time, one succeeds; the other fails and must be run again.
 JSON of \"log\", schema tensilo.log/1 (these members are stable, and more may be
 added):
   schema, dataset_id
-  versions: [{ version, parent, time, samples, files, bytes, change }]
+  versions: [{ version, parent, time, sample_count, file_count, file_bytes,
+              change }]
              time in seconds since 1970, or null";
 
 const ADD_COLUMNS: &str = "\
@@ -109,8 +110,8 @@ enum DatasetCommand {
         /// Files in the folder, in this order [default: all its *.tsl files, sorted by name]
         files: Vec<PathBuf>,
     },
-    /// Append the samples of tensilo files in the folder; for other files, use "tensilo append"
-    Add {
+    /// Add tensilo files in the folder, with more samples; for other files, use "tensilo append"
+    AddFiles {
         /// The folder of the dataset
         folder: PathBuf,
         /// Files in the folder
@@ -199,7 +200,7 @@ struct RepackArgs {
 pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
     match &args.command {
         DatasetCommand::Create { folder, files } => create(folder, files, quiet),
-        DatasetCommand::Add { folder, files } => add(folder, files, quiet),
+        DatasetCommand::AddFiles { folder, files } => add_files(folder, files, quiet),
         DatasetCommand::AddColumns { folder, files } => {
             let text = format!("add the columns of {} files", files.len());
             change(folder, text, quiet, |changes| changes.add_columns(files))
@@ -235,18 +236,18 @@ fn create(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
     }
     let mut changes = Dataset::create(folder)?;
     set_time(&mut changes)?;
-    files.iter().try_for_each(|file| changes.append(file))?;
+    files.iter().try_for_each(|file| changes.add_file(file))?;
     publish(changes, folder, format!("create the dataset from {} files", files.len()), quiet)
 }
 
-fn add(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
+fn add_files(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
     if let Some((file, what)) = files.iter().find_map(|file| Some((file, foreign_format(file)?))) {
         let (file, folder) = (display_path(file), display_path(folder));
         let message = format!("{file}: {what}; \"tensilo append {folder} {file}\" appends its rows");
         return Err(Failure::Usage(message));
     }
-    let append = |changes: &mut Changes| files.iter().try_for_each(|file| changes.append(file));
-    change(folder, format!("add {} files", files.len()), quiet, append)
+    let add = |changes: &mut Changes| files.iter().try_for_each(|file| changes.add_file(file));
+    change(folder, format!("add {} files", files.len()), quiet, add)
 }
 
 /// Changes the newest version of a dataset, and publishes the result.
@@ -333,9 +334,9 @@ fn log(folder: &Path, as_json: bool) -> Outcome {
             "version": dataset.version(),
             "parent": dataset.parent(),
             "time": dataset.time(),
-            "samples": dataset.sample_count(),
-            "files": size.files,
-            "bytes": size.bytes,
+            "sample_count": dataset.sample_count(),
+            "file_count": size.files,
+            "file_bytes": size.bytes,
             "change": dataset.change_text(),
         }));
     }

@@ -28,9 +28,9 @@ pub struct State {
     /// The version of the dataset that was read; 0 if it has none.
     pub dataset_version: u64,
     /// The identity of the view; 0 for all samples.
-    pub view: u64,
+    pub view_id: u64,
     /// The number of samples of the view.
-    pub n: u64,
+    pub sample_count: u64,
     /// How samples are shuffled.
     pub order: Order,
     /// What happens to an incomplete last step of an epoch.
@@ -73,7 +73,7 @@ impl State {
         };
         put(&mut rest, [order, last_batch]);
         put(&mut rest, self.dataset_id);
-        let words = [self.dataset_version, self.view, self.n, self.seed, self.epoch, self.position];
+        let words = [self.dataset_version, self.view_id, self.sample_count, self.seed, self.epoch, self.position];
         words.iter().for_each(|word| put(&mut rest, word.to_le_bytes()));
         put(&mut rest, run.to_le_bytes());
         put(&mut rest, window.to_le_bytes());
@@ -104,7 +104,8 @@ impl State {
         let [order, last_batch] = take(&mut rest);
         let dataset_id = take(&mut rest);
         let mut word = || u64::from_le_bytes(take(&mut rest));
-        let [dataset_version, view, n, seed, epoch, position] = [word(), word(), word(), word(), word(), word()];
+        let [dataset_version, view_id, sample_count, seed, epoch, position] =
+            [word(), word(), word(), word(), word(), word()];
         let run = u32::from_le_bytes(take(&mut rest));
         let window = u32::from_le_bytes(take(&mut rest));
         let receipt = Receipt(u64::from_le_bytes(take(&mut rest)));
@@ -128,13 +129,24 @@ impl State {
         if zero != [0; 4] {
             return Err(bad("the state is malformed: its reserved bytes are not 0".to_owned()));
         }
-        if position >= n || n > MAX_SAMPLES {
+        if position >= sample_count || sample_count > MAX_SAMPLES {
             return Err(bad(format!(
-                "the state has position {position} of {n} samples, expected a position below the number of samples, \
+                "the state has position {position} of {sample_count} samples, expected a position below the number of samples, \
                  which is at most 2^63"
             )));
         }
-        Ok(Self { dataset_id, dataset_version, view, n, order, last_batch, seed, epoch, position, receipt })
+        Ok(Self {
+            dataset_id,
+            dataset_version,
+            view_id,
+            sample_count,
+            order,
+            last_batch,
+            seed,
+            epoch,
+            position,
+            receipt,
+        })
     }
 }
 

@@ -129,7 +129,7 @@ impl Windowed {
 
     /// Returns the number of runs.
     pub(super) fn run_count(&self) -> u64 {
-        self.runs.n()
+        self.runs.member_count()
     }
 
     /// Returns the samples of the run with rank `q` in the order.

@@ -55,15 +55,16 @@ an unknown number is null):
   schema, file, column, dtype, sample_count, pattern, batch, threads, cold
   io           pread or mmap; object for an object store
   warmed_up    whether all chunks were read first
-  samples, seconds, samples_per_s, decoded_gb_per_s (10^9)
+  read_samples, seconds, samples_per_s, decoded_gb_per_s (10^9)
   ns_per_sample_p50, ns_per_sample_p99
   decoded_bytes_per_sample
 
 JSON with --loader, schema tensilo.bench-loader/1:
-  schema, file, sample_count, files, stored_bytes, order, batch, io, cold
+  schema, file, sample_count, file_count, file_bytes, order, batch, io, cold
   gpus, step_s, sample_bytes, required_gb_per_s, verdict
   runs         one entry for each number of decode threads: decode_threads,
-               io_depth, samples, seconds, samples_per_s, delivered_gb_per_s,
+               io_depth, read_samples, seconds, samples_per_s,
+               delivered_gb_per_s,
                ns_per_batch_p50, ns_per_batch_p99, waiting_share,
                first_batch_s, read_bytes, planning_s, fetching_s, decoding_s";
 
@@ -104,7 +105,8 @@ pub(crate) struct BenchArgs {
 /// The values of `--io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum IoName {
-    /// Choose by file system and file size; the report shows the choice and the reason
+    /// With --loader, choose by file system (and by size, if shuffled) and report why; for one
+    /// column, pread
     #[default]
     Auto,
     /// Memory maps; no process may change or truncate the files while they are mapped
