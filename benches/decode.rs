@@ -97,7 +97,7 @@ fn check(c: &mut Criterion) {
     group.bench_function("crc32fast", |b| b.iter(|| crc32fast::hash(black_box(&bytes[..CHUNK]))));
     for (row, verification) in [("view, always", Verification::Always), ("view, never", Verification::Never)] {
         let options = OpenOptions::new().verification(verification);
-        let reader = options.open(tensilo::source::InMemory(bytes.clone())).unwrap();
+        let reader = options.open_source(tensilo::source::InMemory(bytes.clone())).unwrap();
         let column = reader.column("x").unwrap();
         let mut turns = [0, 1].into_iter().cycle();
         if verification == Verification::Never {

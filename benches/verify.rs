@@ -19,7 +19,7 @@ use tensilo::source::{InMemory, MappedFile, PositionedFile, Source};
 use tensilo::verify::VerifyOptions;
 
 fn verify(source: &impl Source, decode: bool, threads: usize) {
-    let report = tensilo::verify::verify(source, VerifyOptions::new().decode(decode).threads(threads)).unwrap();
+    let report = tensilo::verify::verify(source, VerifyOptions::new().deep(decode).threads(threads)).unwrap();
     assert!(report.findings.is_empty());
 }
 

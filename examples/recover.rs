@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = folder.path().join("whole.tsl");
     salvaged.write_to(AtomicFile::create(&path, false)?, &WriterOptions::new(), RewriteOptions::new())?;
     let reader = Reader::open(&path)?;
-    println!("damage in the new file: {}", reader.verify(VerifyOptions::new().decode(true))?.findings.len());
+    println!("damage in the new file: {}", reader.verify(VerifyOptions::new().deep(true))?.findings.len());
     Ok(())
 }
 

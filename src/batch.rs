@@ -309,8 +309,11 @@ impl<'a> ColumnBatch<'a> {
             }
         }
         let bytes = count.and_then(|count| count.checked_mul(inner_bytes));
-        let too_large = || Error::over_limit(format!("the {}s of the batch are too large", column.item_name()));
-        bytes.ok_or_else(too_large)
+        bytes.ok_or_else(|| {
+            let (item, max) = (column.item_name(), usize::MAX);
+            let message = format!("the {} {item}s of the batch take more than {max} bytes", self.item_count);
+            Error::over_limit(message)
+        })
     }
 
     fn check_extents(&self, column: &ColumnSchema, i: usize, extents: &[u32]) -> Result<()> {
@@ -330,25 +333,19 @@ impl<'a> ColumnBatch<'a> {
         if unused == 0 || self.values.iter().all(|&byte| byte & unused == 0) {
             return Ok(());
         }
+        // 0 if the shape is ragged: a null then has no values
         let sample_bytes = if column.shape.is_ragged() { 0 } else { pushed_inner_bytes(column)? };
-        let wrong = match sample_bytes {
-            0 => true, // a null of a ragged shape has no values
-            bytes => {
-                let mut samples = self.values.chunks_exact(bytes).enumerate();
-                samples.any(|(i, sample)| !self.is_null(i) && sample.iter().any(|&byte| byte & unused != 0))
-            }
-        };
-        match column.dtype {
-            _ if !wrong => Ok(()),
-            DType::Bool => Err(Error::bad_argument("a bool is neither 0 nor 1")),
+        let is_null = |element: usize| element.checked_div(sample_bytes).is_some_and(|sample| self.is_null(sample));
+        let mut elements = self.values.iter().copied().enumerate();
+        let Some((i, byte)) = elements.find(|&(i, byte)| byte & unused != 0 && !is_null(i)) else { return Ok(()) };
+        let message = match column.dtype {
+            DType::Bool => format!("element {i} of the batch is {byte}, expected 0 or 1"),
             dtype => {
                 let bits = dtype.value_bits();
-                let message = format!(
-                    "an element of type {dtype} has bits above the lowest {bits}; push one byte for each element"
-                );
-                Err(Error::bad_argument(message))
+                format!("an element of type {dtype} has bits above the lowest {bits}; push one byte for each element")
             }
-        }
+        };
+        Err(Error::bad_argument(message))
     }
 
     fn check_text(&self, column: &ColumnSchema) -> Result<()> {
@@ -382,7 +379,10 @@ pub(crate) fn check_type(column: &ColumnSchema, found: DType) -> Result<()> {
 pub(crate) fn pushed_inner_bytes(column: &ColumnSchema) -> Result<usize> {
     let elements = column.layout()?.inner_bytes / column.dtype.element_bytes(); // the divisor is 1, 2, 4 or 8
     let bytes = elements.checked_mul(column.pushed_dtype().element_bytes());
-    bytes.ok_or_else(|| Error::over_limit("a sample is too large"))
+    bytes.ok_or_else(|| {
+        let (item, shape, max) = (column.item_name(), &column.shape, usize::MAX);
+        Error::over_limit(format!("the elements of one {item} of shape {shape} take more than {max} bytes"))
+    })
 }
 
 /// The lists of one level, in the order in which they were requested.

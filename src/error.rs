@@ -5,10 +5,10 @@
 //! samples, byte offset and path. Each of these is set only if it is still missing, so the value
 //! from the innermost function, which is the most precise, is kept.
 //!
-//! Programs need not parse messages. [`ErrorKind`] says who can fix the problem, and each detail of
-//! an error has an accessor. If an option would make the call succeed, the error has an [`Advice`]
-//! instead of naming the option in its text, because the option has different names on the command
-//! line, in Python and in C.
+//! Programs need not parse messages. [`ErrorKind`] tells whether the file, the caller or the
+//! environment is at fault, and each detail of an error has an accessor. If an option would make the
+//! call succeed, the error has an [`Advice`] instead of naming the option in its text, because the
+//! option has different names on the command line, in Python and in C.
 //!
 //! An [`Error`] is a single pointer, so a `Result<T>` that succeeds is hardly larger than its `T`.
 
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 /// The result of every fallible function of the crate.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// The kind of an error. It indicates who can act on the error.
+/// The kind of an error, which tells whether the file, the caller or the environment is at fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

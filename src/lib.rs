@@ -216,4 +216,5 @@ struct ReadmeExamples;
 #[cfg(all(doctest, feature = "zstd"))]
 #[doc = include_str!("../docs/src/start.md")]
 #[doc = include_str!("../docs/src/reading.md")]
+#[doc = include_str!("../docs/src/writing.md")]
 struct GuideExamples;

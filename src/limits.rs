@@ -53,6 +53,6 @@ pub const TABLES: usize = 65_536;
 pub const FOOTER_BYTES: u32 = 256 << 20;
 /// The maximum number of runs of a column, and therefore of commits of a file. A run lists the
 /// chunks of a column that one commit added.
-pub const RUNS: usize = 65_536;
+pub const CHUNK_RUNS: usize = 65_536;
 /// The maximum number of samples in a file.
 pub const SAMPLES: u64 = i64::MAX as u64; // exact: 2^63 - 1

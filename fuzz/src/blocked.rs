@@ -83,7 +83,7 @@ pub fn repeated(stored: &[u8], encoding: u16, times: usize) -> Vec<u8> {
 pub fn check(parts: &Parts<'_>, file: &[u8], expected: &[Option<Vec<u8>>; 2], dice: u32) {
     let in_memory = Reader::from_bytes(file.to_vec()).unwrap().column_at(0).unwrap();
     let verification = [Verification::FirstTouch, Verification::Always, Verification::Never][dice as usize % 3];
-    let reader = OpenOptions::new().verification(verification).open(Positional(file.to_vec())).unwrap();
+    let reader = OpenOptions::new().verification(verification).open_source(Positional(file.to_vec())).unwrap();
     let by_position = reader.column_at(0).unwrap();
     let mut cursor = by_position.cursor();
     let mut buffer = ColumnBuffer::new();

@@ -318,7 +318,7 @@ impl<'a> Parts<'a> {
             result.ok().map(|()| buffer.bytes().to_vec())
         });
         if self.verified {
-            let findings = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap().findings;
+            let findings = verify(&InMemory(&file), VerifyOptions::new().deep(true)).unwrap().findings;
             // damage elsewhere would mean that the file was built wrong, and tests nothing
             let of_encoding = |rule: &str| rule.starts_with("R-5.");
             assert!(findings.iter().all(|damage| damage.error.rule().is_some_and(of_encoding)), "{findings:?}");

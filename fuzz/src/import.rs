@@ -58,7 +58,7 @@ fn run(file: &[u8], options: ConvertOptions) {
         Ok(samples) => {
             let reader = Reader::from_bytes(fs::read(&output).unwrap()).unwrap();
             assert_eq!(reader.sample_count(), samples);
-            let findings = reader.verify(VerifyOptions::new().decode(true)).unwrap().findings;
+            let findings = reader.verify(VerifyOptions::new().deep(true)).unwrap().findings;
             assert!(findings.is_empty(), "{findings:?}");
         }
         Err(_) => assert!(!output.exists(), "an output despite an error"),

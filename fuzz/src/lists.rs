@@ -145,7 +145,7 @@ impl Flat {
             item.as_str()?;
         }
         self.nulls.push(item.is_null());
-        self.extents.extend(item.shape());
+        self.extents.extend(item.extents());
         self.bytes.extend(item.bytes());
         Ok(())
     }

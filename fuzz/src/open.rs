@@ -22,14 +22,14 @@ pub fn run(file: &[u8]) {
         magic != CHUNK || number(file, at + 40, 4) <= SMALL && number(file, at + 48, 4) <= SMALL
     };
     let is_small = headers(file).all(is_small);
-    let verified = verify(&InMemory(file), VerifyOptions::new().decode(is_small));
+    let verified = verify(&InMemory(file), VerifyOptions::new().deep(is_small));
     let salt = file.last().copied().unwrap_or(0); // part of a checksum: as good as random
     let verification = [Verification::FirstTouch, Verification::Always, Verification::Never][usize::from(salt) % 3];
     let options = OpenOptions::new().verification(verification);
     let walked = if salt & 4 == 0 {
-        options.open(InMemory(file.to_vec())).and_then(|reader| walk(&reader, is_small, salt))
+        options.open_source(InMemory(file.to_vec())).and_then(|reader| walk(&reader, is_small, salt))
     } else {
-        options.open(Positional(file.to_vec())).and_then(|reader| walk(&reader, is_small, salt))
+        options.open_source(Positional(file.to_vec())).and_then(|reader| walk(&reader, is_small, salt))
     };
     // the block indexes of larger chunks were not verified
     if is_small && verified.is_ok_and(|report| report.findings.is_empty()) {
@@ -124,7 +124,7 @@ fn read_singly(column: &Column, samples: &[u64], cursor: &mut Cursor) -> Result<
         if let Some(view) = first.note(column.view(i)).flatten() {
             let mut fresh = column.cursor();
             let read = fresh.read(i).expect("what can be viewed can be read");
-            assert_eq!((view.is_null(), view.shape(), view.bytes()), (read.is_null(), read.shape(), read.bytes()));
+            assert_eq!((view.is_null(), view.extents(), view.bytes()), (read.is_null(), read.extents(), read.bytes()));
         }
     }
     first.0

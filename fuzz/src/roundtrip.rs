@@ -20,7 +20,7 @@ fn check(case: &Case, u: &mut Unstructured<'_>) -> arbitrary::Result<()> {
     match case.dice / 64 % 4 {
         0 => check_again(case, &file, u)?,
         1 => {
-            let report = verify(&InMemory(&file), VerifyOptions::new().decode(true)).unwrap();
+            let report = verify(&InMemory(&file), VerifyOptions::new().deep(true)).unwrap();
             assert!(report.findings.is_empty(), "{:?}", report.findings);
         }
         _ => {}

@@ -30,7 +30,7 @@ pub fn run(input: &[u8]) {
     if salt & 4 == 4 {
         damage_blocks(&mut file, salt.into());
     }
-    let salvaged = match salvage(InMemory(file.clone()), SalvageOptions::new().decode(true)) {
+    let salvaged = match salvage(InMemory(file.clone()), SalvageOptions::new().deep(true)) {
         Ok(salvaged) => salvaged,
         Err(error) => {
             // other errors: a region may need a newer release, but no reader looks at it
@@ -67,7 +67,7 @@ fn damage_blocks(file: &mut [u8], salt: usize) {
 }
 
 fn is_whole(file: &[u8]) -> bool {
-    let report = verify(&InMemory(file), VerifyOptions::new().decode(true));
+    let report = verify(&InMemory(file), VerifyOptions::new().deep(true));
     report.is_ok_and(|report| report.findings.is_empty())
 }
 

@@ -110,7 +110,7 @@ pub fn _verify(
         let mut done = 0;
         let mut check = |bytes: u64, report: &dyn Fn(VerifyOptions<'_>) -> tensilo::Result<VerifyReport>| {
             let mut update = |bytes| -> ControlFlow<()> { progress.update("verifying", done + bytes, None) };
-            let report = report(VerifyOptions::new().decode(deep).threads(threads).progress(&mut update));
+            let report = report(VerifyOptions::new().deep(deep).threads(threads).progress(&mut update));
             done += bytes;
             report
         };

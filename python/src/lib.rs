@@ -45,11 +45,11 @@ mod _tensilo {
     #[pymodule_export]
     use crate::loader::gpu::{DeviceArray, DeviceMemory, Gpu};
     #[pymodule_export]
-    use crate::loader::iterator::{DeviceIterator, LoaderIterator};
+    use crate::loader::iterator::{DeviceIterator, PyBatchIterator};
     #[pymodule_export]
     use crate::loader::resident::{PendingGathers, ResidentDataset};
     #[pymodule_export]
-    use crate::loader::{Loader, LoaderReader};
+    use crate::loader::{Loader, PySampleReader};
     #[pymodule_export]
     use crate::schema::{_column_type, _schema, ColumnType, Schema, binary, list_, tensor, utf8};
     #[pymodule_export]

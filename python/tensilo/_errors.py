@@ -13,7 +13,7 @@ class TensiloError(Exception):
         column (str or None): the name of the column.
         samples (tuple or None): ``(start, end)`` of the affected samples.
         offset (int or None): the offset in the file, in bytes.
-        rule (str or None): the violated rule of the specification, such as "R-2.6".
+        rule (str or None): the broken rule of the specification, such as "R-2.6".
 
     If there is something that you can do about the error, a note on the exception says what.
     """

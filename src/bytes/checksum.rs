@@ -1,6 +1,6 @@
 //! The CRC-32 of stored bytes.
 
-/// Returns the CRC-32 (IEEE 802.3, as in zlib) of `bytes`. Speed: 30 to 60 GB/s on current x86-64
+/// Returns the CRC-32 (IEEE 802.3, as in zlib) of `bytes`. Speed: 20 to 60 GB/s on current x86-64
 /// and ARM cores.
 pub(crate) fn crc(bytes: &[u8]) -> u32 {
     crc32fast::hash(bytes)

@@ -114,7 +114,7 @@ impl ColumnBuilder {
     }
 
     fn append_shapes(&mut self, samples: &ColumnBuffer) -> Result<()> {
-        let mut varying = samples.extents().iter();
+        let mut varying = samples.varying_extents().iter();
         for _ in 0..samples.item_count() {
             for extent in &self.extents {
                 self.shapes.push(match extent {

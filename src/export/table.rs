@@ -229,7 +229,7 @@ impl SampleSize {
         if cursor.column().schema().levels.is_empty() {
             let sample = cursor.read(i)?;
             let elements = self.elements(u64_of(sample.bytes().len()), 1);
-            return Ok(elements.saturating_add(self.item_bytes).saturating_add(self.tensor_lists(sample.shape())));
+            return Ok(elements.saturating_add(self.item_bytes).saturating_add(self.tensor_lists(sample.extents())));
         }
         let list = cursor.read_list(i)?;
         let (lists, items) = list.entry_counts()?;
@@ -238,7 +238,7 @@ impl SampleSize {
         let mut tensor_lists = 0_u64;
         if self.is_lists {
             for_each_item(&list, &mut |item| {
-                tensor_lists = tensor_lists.saturating_add(self.tensor_lists(item.shape()))
+                tensor_lists = tensor_lists.saturating_add(self.tensor_lists(item.extents()))
             })?;
         }
         if self.string_bytes.is_some() && elements > stored.saturating_mul(2).saturating_add(MAX_NULL_BYTES) {

@@ -9,7 +9,7 @@
 //! remain to be parsed. The runs must cover all samples and chunks without gaps, because
 //! lookups rely on this.
 
-use super::index::Run;
+use super::index::ChunkRun;
 use crate::bytes::le::{Fields, structure};
 use crate::bytes::memory;
 use crate::element::cast::CastFacts;
@@ -68,7 +68,7 @@ pub(crate) struct ColumnRecord {
     pub chunk_count: u64,
     /// Pairs of an encoding id and a number of chunks, in ascending order of the ids.
     pub encodings: Vec<(u16, u64)>,
-    pub runs: Vec<Run>,
+    pub runs: Vec<ChunkRun>,
     pub cast: Option<CastFacts>,
 }
 
@@ -101,7 +101,7 @@ impl ColumnRecord {
         if facts::RESERVED.get(&bytes) != 0 {
             return Err(malformed("reserved bytes are not zero"));
         }
-        if run_count > limits::RUNS {
+        if run_count > limits::CHUNK_RUNS {
             return Err(malformed("too many runs"));
         }
         // bounded by the number of encodings that the remaining bytes can describe
@@ -202,7 +202,7 @@ fn parse_encoding(bytes: &[u8; encoding_entry::SIZE]) -> Result<(u16, u64)> {
     Ok((encoding_entry::ID.get(bytes), encoding_entry::CHUNK_COUNT.get(bytes)))
 }
 
-fn run_to_bytes(run: &Run) -> [u8; run_entry::SIZE] {
+fn run_to_bytes(run: &ChunkRun) -> [u8; run_entry::SIZE] {
     let mut bytes = [0; run_entry::SIZE];
     run_entry::OFFSET.put(&mut bytes, run.offset);
     run_entry::FIRST_SAMPLE.put(&mut bytes, run.first_sample);
@@ -212,11 +212,11 @@ fn run_to_bytes(run: &Run) -> [u8; run_entry::SIZE] {
     bytes
 }
 
-fn parse_run(bytes: &[u8; run_entry::SIZE]) -> Result<Run> {
+fn parse_run(bytes: &[u8; run_entry::SIZE]) -> Result<ChunkRun> {
     if run_entry::RESERVED.get(bytes) != 0 {
         return Err(malformed("reserved bytes are not zero"));
     }
-    Ok(Run {
+    Ok(ChunkRun {
         offset: run_entry::OFFSET.get(bytes),
         first_sample: run_entry::FIRST_SAMPLE.get(bytes),
         sample_count: run_entry::SAMPLE_COUNT.get(bytes),

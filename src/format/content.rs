@@ -12,7 +12,7 @@
 //! to ensure that equal values have equal bytes.
 
 use super::schema::Layout;
-use crate::bytes::le::u32_in;
+use crate::bytes::le::{u32_in, u64_of};
 use crate::element::dtype::DType;
 use crate::{Error, Result, limits};
 use std::ops::Range;
@@ -46,9 +46,11 @@ pub(crate) fn bit(bitmap: &[u8], index: usize) -> bool {
     bitmap.get(index / 8).is_some_and(|byte| byte >> (index % 8) & 1 == 1)
 }
 
+/// Returns the error for a part whose decoded length contradicts the samples of its chunk.
 #[cold]
-fn wrong_length() -> Error {
-    Error::corrupt("R-4.5", "a part of the chunk has the wrong length for its samples")
+pub(crate) fn wrong_length(part: &str, found: u64, expected: u64, sample_count: usize) -> Error {
+    let message = format!("the {part} part has {found} bytes, expected {expected} for {sample_count} samples");
+    Error::corrupt("R-4.5", message)
 }
 
 #[cold]
@@ -67,18 +69,25 @@ impl<'a> Content<'a> {
     pub(crate) fn check_lengths(&self, layout: &Layout) -> Result<()> {
         if layout.is_nested() {
             let items = self.items(layout, |_| Ok(()))?;
-            let bytes = items.count_sum(layout)?.checked_mul(layout.inner_bytes);
-            return if bytes == Some(self.values.len()) { Ok(()) } else { Err(wrong_length()) };
+            let bytes = items.count_sum(layout)?.saturating_mul(layout.inner_bytes);
+            return self.check_length("values", self.values, bytes);
         }
         let count = if layout.is_ragged() { self.start(self.sample_count)? } else { self.sample_count };
-        let shape = self.sample_count.checked_mul(layout.shape_bytes());
-        if self.validity.is_none_or(|bitmap| bitmap.len() == validity_bytes(self.sample_count))
-            && shape == Some(self.shape.len())
-            && count.checked_mul(layout.inner_bytes) == Some(self.values.len())
-        {
+        if let Some(bitmap) = self.validity {
+            self.check_length("validity", bitmap, validity_bytes(self.sample_count))?;
+        }
+        self.check_length("shape", self.shape, self.sample_count.saturating_mul(layout.shape_bytes()))?;
+        self.check_length("values", self.values, count.saturating_mul(layout.inner_bytes))
+    }
+
+    /// Checks the length of a part. A product that saturates is refused, because no slice is that
+    /// long.
+    #[inline]
+    fn check_length(&self, part: &str, bytes: &[u8], expected: usize) -> Result<()> {
+        if bytes.len() == expected {
             return Ok(());
         }
-        Err(wrong_length())
+        Err(wrong_length(part, u64_of(bytes.len()), u64_of(expected), self.sample_count))
     }
 
     /// Returns the sum of the counts of all items, and checks for their shape. The count of

@@ -142,7 +142,7 @@ impl Footer {
             ));
         }
         let commit = header.get(footer_header::COMMIT);
-        if usize::try_from(commit).map_or(true, |commit| commit >= limits::RUNS) {
+        if usize::try_from(commit).map_or(true, |commit| commit >= limits::CHUNK_RUNS) {
             return Err(Error::corrupt(
                 "R-7.5",
                 format!("the footer states commit number {commit}, which is over the limit"),

@@ -1,9 +1,9 @@
 //! Chapter 6: the index, which states where the chunks are.
 //!
-//! The index entries for the chunks that one commit added to one column form a [`Run`]: consecutive
-//! pages of up to 126 entries. A full page has exactly 4,096 bytes, so a division finds the page of
-//! a chunk. The header of a page states its column, first sample and first chunk, so each page can
-//! be read and checked independently.
+//! The index entries for the chunks that one commit added to one column form a [`ChunkRun`]:
+//! consecutive pages of up to 126 entries. A full page has exactly 4,096 bytes, so a division finds
+//! the page of a chunk. The header of a page states its column, first sample and first chunk, so
+//! each page can be read and checked independently.
 //!
 //! In most runs, all chunks except the last have the same number of samples. The footer states this
 //! number ([`samples_per_chunk`]), so another division finds the chunk of a sample, and a lookup
@@ -143,7 +143,7 @@ pub(crate) fn parse_entry(bytes: &[u8; ENTRY_BYTES]) -> ChunkEntry {
 /// The index pages for the chunks that one commit added to one column, and the samples that they
 /// cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct ChunkRun {
     /// The offset of the first page.
     pub offset: u64,
     pub first_sample: u64,
@@ -154,7 +154,7 @@ pub(crate) struct Run {
     pub samples_per_chunk: u32,
 }
 
-impl Run {
+impl ChunkRun {
     pub(crate) fn end_sample(&self) -> u64 {
         self.first_sample.saturating_add(self.sample_count)
     }

@@ -30,7 +30,7 @@ const BATCH_BYTES: u64 = 2 << 20;
 /// Opens a tensilo file. Also returns its id and content id, from which the id of an output is
 /// derived.
 pub(super) fn open(file: &Arc<InputFile>) -> Result<(TensiloFile, Vec<u8>)> {
-    let reader = OpenOptions::new().open(file.hold()?)?;
+    let reader = OpenOptions::new().open_source(file.hold()?)?;
     let origin = [&reader.file_id().0[..], &reader.content_id().0].concat();
     let schema = reader.schema();
     let stored = stored_structs(schema);
@@ -99,7 +99,7 @@ impl RowSource for TensiloFile {
     }
 
     fn batches(&self, columns: &[ColumnRequest], _: PassRows) -> Result<Batches<'_, ColumnRows>> {
-        let reader = OpenOptions::new().open(self.file.hold()?)?;
+        let reader = OpenOptions::new().open_source(self.file.hold()?)?;
         let unknown = || Error::bad_argument("a pass requests a column that the file does not have");
         let stored_count = self.columns.len().saturating_sub(self.absent.len());
         let column = |request: &ColumnRequest| {
@@ -205,7 +205,7 @@ fn rows(schema: &ColumnSchema, buffer: ColumnBuffer) -> ColumnRows {
     // exact: the offsets of values in memory fit in `usize`
     let position = |offset: u64| usize::try_from(offset).unwrap_or(usize::MAX);
     let width = schema.dtype.element_bytes();
-    let mut extents = buffer.extents().to_vec();
+    let mut extents = buffer.varying_extents().to_vec();
     let item_bytes = if schema.shape.is_ragged() {
         let varying = schema.shape.varying_count().max(1);
         let unknown = if schema.dtype.is_string() { 0 } else { UNKNOWN };

@@ -215,7 +215,7 @@ impl ColumnBuffer {
 
     /// Returns the varying extents of the items of a ragged column: all extents of the first item,
     /// outermost first, then all extents of the second, and so on. Empty for a fixed shape.
-    pub fn extents(&self) -> &[u32] {
+    pub fn varying_extents(&self) -> &[u32] {
         &self.extents
     }
 

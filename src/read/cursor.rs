@@ -14,7 +14,7 @@
 //! [`should_decode_whole`]: crate::read::chunk::open_chunk::should_decode_whole
 
 use super::buffer::ColumnBuffer;
-use super::sample::{List, Sample, check_type, nested, not_nested};
+use super::sample::{List, Sample, check_type, nested_error, not_nested_error_error};
 use crate::bytes::le;
 use crate::bytes::le::u64_of;
 use crate::bytes::pod::{self, AlignedBytes, Element};
@@ -75,7 +75,7 @@ impl Cursor {
     /// neither nullable nor ragged.
     pub fn read(&mut self, i: u64) -> Result<Sample<'_>> {
         if self.inner().layout().is_nested() {
-            return Err(self.inner().at_sample(nested(), i));
+            return Err(self.inner().at_sample(nested_error(), i));
         }
         let (in_chunk, is_decoded) = self.find(i)?;
         self.sample(in_chunk, is_decoded).map_err(|error| self.inner().at_sample(error, i))
@@ -105,7 +105,7 @@ impl Cursor {
     /// decodes the lists of all its samples.
     pub fn read_list(&mut self, i: u64) -> Result<List<'_>> {
         if !self.inner().layout().is_nested() {
-            return Err(self.inner().at_sample(not_nested(), i));
+            return Err(self.inner().at_sample(not_nested_error(), i));
         }
         let (in_chunk, is_decoded) = self.find(i)?;
         self.list(in_chunk, is_decoded).map_err(|error| self.inner().at_sample(error, i))
@@ -137,7 +137,7 @@ impl Cursor {
 
     fn try_read_into(&mut self, i: u64, out: &mut [u8]) -> Result<Option<usize>> {
         if self.inner().layout().is_nested() {
-            return Err(nested());
+            return Err(nested_error());
         }
         let (is_null, length) = self.copy_sample(i, out)?;
         // `length` is at most the length of `out`

@@ -62,7 +62,7 @@ impl<'a> Sample<'a> {
 
     /// Returns the extents of this sample, outermost first. For bytes and text, the only extent
     /// is the length.
-    pub fn shape(&self) -> &[u32] {
+    pub fn extents(&self) -> &[u32] {
         self.extents.get(..self.ndim).unwrap_or(&[])
     }
 
@@ -256,12 +256,12 @@ fn not_a_list() -> Error {
 
 /// Returns the error for calling a method for lists on a column that is not nested.
 #[cold]
-pub(in crate::read) fn not_nested() -> Error {
+pub(in crate::read) fn not_nested_error() -> Error {
     Error::bad_argument("the samples of the column are not lists: use `read`, `view` or a ColumnBuffer")
 }
 
 /// Returns the error for calling a method for samples without lists on a nested column.
 #[cold]
-pub(in crate::read) fn nested() -> Error {
+pub(in crate::read) fn nested_error() -> Error {
     Error::bad_argument("the samples of the column are lists: use `read_list`, `view_list` or a ColumnBuffer")
 }

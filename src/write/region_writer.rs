@@ -13,7 +13,7 @@ use crate::codec::EncodedChunk;
 use crate::format::chunk::ChunkEntry;
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::ContentHasher;
-use crate::format::index::{self, PAGE_ENTRIES, Run};
+use crate::format::index::{self, ChunkRun, PAGE_ENTRIES};
 use crate::format::region::{FileId, RegionHeader, RegionKind, next_offset};
 use crate::{Error, Result};
 
@@ -150,7 +150,7 @@ impl IndexBuilder {
         let chunk_count = u64_of(self.entries.len());
         // no underflow: `add` has counted all entries
         let mut first_chunk = self.record.chunk_count - chunk_count;
-        let run = Run {
+        let run = ChunkRun {
             offset: output.next(RegionKind::IndexPage),
             first_sample: first.first_sample,
             sample_count: last.samples().end - first.first_sample, // chunks are added in order

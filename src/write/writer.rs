@@ -510,9 +510,10 @@ impl<K: Sink> Writer<K> {
     fn write_commit(&mut self, finished: bool) -> Result<()> {
         self.check_usable()?;
         // the last commit that the format allows is reserved for `finish`
-        let left = limits::RUNS - usize::from(!finished);
+        let left = limits::CHUNK_RUNS - usize::from(!finished);
         if usize::try_from(self.state.commits).is_ok_and(|commits| commits >= left) {
-            let message = format!("a file holds at most {} commits; finish this file and start another", limits::RUNS);
+            let message =
+                format!("a file holds at most {} commits; finish this file and start another", limits::CHUNK_RUNS);
             return Err(Error::over_limit(message));
         }
         let rest: Vec<RawChunk> = self.pending.iter_mut().flat_map(PendingColumn::cut_rest).collect();

@@ -36,7 +36,7 @@ fn refused(file: &OnDisk) -> Error {
 
 /// Verifies a finished file with decoding; returns the messages.
 fn findings(bytes: &[u8]) -> Vec<String> {
-    let report = verify(&InMemory(bytes), VerifyOptions::new().decode(true)).expect("memory can be read");
+    let report = verify(&InMemory(bytes), VerifyOptions::new().deep(true)).expect("memory can be read");
     report.findings.iter().map(|damage| damage.error.to_string()).collect()
 }
 

@@ -104,8 +104,8 @@ fn texts_come_back_from_chunks_with_dictionaries() {
         ["text", "texts"].into_iter().for_each(|name| assert_all_with_dictionary(&file, name));
         for reader in [
             Reader::from_bytes(file.clone()).unwrap(),
-            OpenOptions::new().open(Positional(file.clone())).unwrap(),
-            OpenOptions::new().verification(tensilo::Verification::Always).open(Positional(file)).unwrap(),
+            OpenOptions::new().open_source(Positional(file.clone())).unwrap(),
+            OpenOptions::new().verification(tensilo::Verification::Always).open_source(Positional(file)).unwrap(),
         ] {
             check(&reader, MANY);
         }
@@ -115,7 +115,8 @@ fn texts_come_back_from_chunks_with_dictionaries() {
 #[test]
 fn threads_share_the_dictionaries_of_a_reader() {
     let file = written(MANY, &WriterOptions::new());
-    let readers = [Reader::from_bytes(file.clone()).unwrap(), OpenOptions::new().open(Positional(file)).unwrap()];
+    let readers =
+        [Reader::from_bytes(file.clone()).unwrap(), OpenOptions::new().open_source(Positional(file)).unwrap()];
     for reader in &readers {
         std::thread::scope(|scope| {
             // the first thread finds tables that are not prepared yet
@@ -223,10 +224,10 @@ fn a_damaged_dictionary_costs_the_texts_that_need_it() {
     let mut cursor = reader.column(other).unwrap().cursor();
     (0..MANY).for_each(|i| assert!(if other == "text" { cursor.read(i).is_ok() } else { cursor.read_list(i).is_ok() }));
 
-    let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().decode(true)).unwrap();
+    let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().deep(true)).unwrap();
     assert_eq!(report.findings[0].region, Some(RegionKind::Table));
     for decode in [false, true] {
-        let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new().decode(decode)).unwrap();
+        let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new().deep(decode)).unwrap();
         assert_eq!(salvaged.losses.of(&[damaged]).unwrap().count(), MANY);
         assert!(salvaged.losses.of(&[other]).unwrap().is_empty() && salvaged.losses.of(&["n"]).unwrap().is_empty());
         let copy = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), RewriteOptions::new()).unwrap().sink.0;
@@ -272,7 +273,7 @@ fn a_dictionary_after_a_damaged_one_is_intact() {
     writer.finish().unwrap();
     let bytes = file.bytes();
     assert_eq!(tables(&bytes).iter().filter(|table| table.column == damaged.column).count(), 2);
-    let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().decode(false)).unwrap();
+    let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().deep(false)).unwrap();
     let found: Vec<_> = report.findings.iter().map(|damage| damage.file_range.start).collect();
     assert_eq!(found, [damaged.header as u64]);
     // the remaining samples are copied, and encoded again where numbers of tables changed

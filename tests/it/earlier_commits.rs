@@ -28,7 +28,7 @@ fn check(reader: &Reader, commit: u32, bytes: u64, file: &[u8]) {
     let alone = Reader::from_bytes(file[..usize::try_from(bytes).unwrap()].to_vec()).unwrap();
     assert_eq!((alone.content_id(), alone.footer_offset()), (reader.content_id(), reader.footer_offset()));
     assert!((1..bytes - 64).contains(&reader.footer_offset()), "before the trailer");
-    let report = reader.verify(VerifyOptions::new().decode(true)).unwrap();
+    let report = reader.verify(VerifyOptions::new().deep(true)).unwrap();
     let others = report.findings.iter().filter(|damage| damage.error.rule() != Some("R-7.8"));
     assert_eq!(others.count(), 0, "besides being unfinished: {:?}", report.findings);
     let mut cursor = reader.column("x").unwrap().cursor();
@@ -46,20 +46,20 @@ fn a_file_is_opened_as_it_was_at_each_commit() {
     for (commit, &bytes) in (0..).zip(&lengths) {
         for more in [0, 1, 63] {
             // the bytes of a commit that is cut off are an uncommitted tail
-            let options = OpenOptions::new().file_bytes(bytes + more);
-            let reader = options.open(InMemory(file.clone())).unwrap();
+            let options = OpenOptions::new().commit_within(bytes + more);
+            let reader = options.open_source(InMemory(file.clone())).unwrap();
             assert_eq!(reader.tail_bytes(), more.min(file.len() as u64 - bytes));
             assert_eq!(reader.sample_count(), u64::from(commit + 1) * 10);
         }
-        let options = OpenOptions::new().file_bytes(bytes);
-        check(&options.open(InMemory(file.clone())).unwrap(), commit, bytes, &file);
-        check(&options.open_file(on_disk.path()).unwrap(), commit, bytes, &file);
+        let options = OpenOptions::new().commit_within(bytes);
+        check(&options.open_source(InMemory(file.clone())).unwrap(), commit, bytes, &file);
+        check(&options.open(on_disk.path()).unwrap(), commit, bytes, &file);
         #[cfg(feature = "mmap")]
         // SAFETY: the file is this test's own.
         check(&unsafe { options.map_file(on_disk.path()) }.unwrap(), commit, bytes, &file);
     }
-    let whole = OpenOptions::new().file_bytes(u64::MAX).open_file(on_disk.path()).unwrap();
+    let whole = OpenOptions::new().commit_within(u64::MAX).open(on_disk.path()).unwrap();
     assert_eq!((whole.sample_count(), whole.file_bytes()), (30, file.len() as u64));
-    let error = OpenOptions::new().file_bytes(lengths[0] - 1).open_file(on_disk.path()).err().unwrap();
+    let error = OpenOptions::new().commit_within(lengths[0] - 1).open(on_disk.path()).err().unwrap();
     assert_eq!(error.path(), Some(on_disk.path().as_path()));
 }

@@ -68,7 +68,7 @@ proptest! {
         let at = at.index(file.len());
         file[at] ^= 1_u8 << bit;
         // without checks, damage reaches the decoders
-        let Ok(reader) = OpenOptions::new().verification(Verification::Never).open(InMemory(file)) else { return Ok(()) };
+        let Ok(reader) = OpenOptions::new().verification(Verification::Never).open_source(InMemory(file)) else { return Ok(()) };
         for column in reader.columns() {
             if let Ok(Some(explanation)) = column.explain(0) {
                 let sections: u64 = explanation.sections.iter().map(|section| section.stored_bytes).sum();

@@ -11,10 +11,10 @@ use tensilo::{ColumnBuffer, Error, OpenOptions, Reader};
 fn readers(file: &[u8]) -> [Reader; 4] {
     let file = || file.to_vec();
     [
-        OpenOptions::new().open(InMemory(file())),
-        OpenOptions::new().open(Positional(file())),
-        OpenOptions::new().open(Reversed { file: file(), fragment_bytes: 1000, gap_bytes: 0, max_in_flight: 2 }),
-        OpenOptions::new().open(Reversed {
+        OpenOptions::new().open_source(InMemory(file())),
+        OpenOptions::new().open_source(Positional(file())),
+        OpenOptions::new().open_source(Reversed { file: file(), fragment_bytes: 1000, gap_bytes: 0, max_in_flight: 2 }),
+        OpenOptions::new().open_source(Reversed {
             file: file(),
             fragment_bytes: usize::MAX,
             gap_bytes: 1 << 20,

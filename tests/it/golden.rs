@@ -227,7 +227,7 @@ fn read(file: &[u8], schema: &Schema) -> Vec<Content> {
         column.cursor().range_into(0..reader.sample_count(), &mut buffer).unwrap();
         let lists = buffer.lists().iter().map(|lists| (lists.offsets().to_vec(), lists.validity().map(<[u8]>::to_vec)));
         let validity = buffer.validity().map(<[u8]>::to_vec);
-        (buffer.bytes().to_vec(), buffer.extents().to_vec(), validity, lists.collect())
+        (buffer.bytes().to_vec(), buffer.varying_extents().to_vec(), validity, lists.collect())
     });
     columns.collect()
 }
@@ -248,7 +248,7 @@ fn golden(name: &str, profile: Profile, written: &[u8]) -> Vec<u8> {
 
 fn check(name: &str, profile: Profile, written: &[u8], schema: &Schema, samples: u32) {
     let golden = golden(name, profile, written);
-    let report = verify(&InMemory(&golden), VerifyOptions::new().decode(true)).unwrap();
+    let report = verify(&InMemory(&golden), VerifyOptions::new().deep(true)).unwrap();
     assert!(report.findings.is_empty(), "{name}{}: {:?}", profile.name(), report.findings);
     assert!(read(&golden, schema) == read(written, schema), "{name}{}", profile.name());
     assert_eq!(Reader::from_bytes(golden).unwrap().sample_count(), u64::from(samples));

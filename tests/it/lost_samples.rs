@@ -30,7 +30,7 @@ fn file(profile: Profile, block_bytes: Option<usize>, is_ragged: bool) -> Vec<u8
 
 /// Opens a file in memory and by position.
 fn readers(file: &[u8]) -> [Reader; 2] {
-    [OpenOptions::new().open(InMemory(file.to_vec())), OpenOptions::new().open(Positional(file.to_vec()))]
+    [OpenOptions::new().open_source(InMemory(file.to_vec())), OpenOptions::new().open_source(Positional(file.to_vec()))]
         .map(tensilo::Result::unwrap)
 }
 
@@ -38,7 +38,7 @@ fn readers(file: &[u8]) -> [Reader; 2] {
 fn error(result: tensilo::Result<()>, out: &ColumnBuffer) -> Error {
     let error = result.unwrap_err();
     assert_eq!((out.sample_count(), out.item_count(), out.bytes().len()), (0, 0, 0), "{error}");
-    assert!(out.offsets().is_empty() && out.extents().is_empty() && out.validity().is_none(), "{error}");
+    assert!(out.offsets().is_empty() && out.varying_extents().is_empty() && out.validity().is_none(), "{error}");
     error
 }
 

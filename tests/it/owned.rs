@@ -77,7 +77,7 @@ fn clones_share_the_source() {
     let other = reader.clone();
     assert!(std::sync::Arc::ptr_eq(reader.source(), other.source()));
     let source = reader.source().clone();
-    let again = OpenOptions::new().open(source).unwrap();
+    let again = OpenOptions::new().open_source(source).unwrap();
     assert_eq!(again.file_id(), reader.file_id());
 }
 

@@ -56,7 +56,7 @@ fn rules(reader: &Reader, i: u64) -> Vec<Option<&'static str>> {
 }
 
 fn check(source: impl Source + 'static, what: &str) {
-    let reader = OpenOptions::new().verification(Verification::Never).open(source).unwrap();
+    let reader = OpenOptions::new().verification(Verification::Never).open_source(source).unwrap();
     for (i, expected) in [(0, None), (1, Some("R-4.7")), (2, Some("R-4.7")), (3, None)] {
         let rules = rules(&reader, i);
         assert!(rules.iter().all(|rule| *rule == expected), "{what}, sample {i}: {rules:?}");

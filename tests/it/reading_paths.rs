@@ -154,7 +154,7 @@ fn check(name: &str, expected_rule: &str, reader: &Reader, what: &str) -> Vec<St
 }
 
 fn open(source: impl Source + 'static, policy: Verification) -> Option<Reader> {
-    OpenOptions::new().verification(policy).open(source).ok()
+    OpenOptions::new().verification(policy).open_source(source).ok()
 }
 
 #[test]

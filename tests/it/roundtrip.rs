@@ -24,7 +24,7 @@ use tensilo::{
 const POLICIES: [Verification; 3] = [Verification::FirstTouch, Verification::Always, Verification::Never];
 
 fn open<S: Source + 'static>(source: S, policy: Verification) -> Reader {
-    OpenOptions::new().verification(policy).open(source).expect("an intact file")
+    OpenOptions::new().verification(policy).open_source(source).expect("an intact file")
 }
 
 proptest! {

@@ -32,7 +32,7 @@ use tensilo_testing::Random;
 type Contents<'b> = (usize, &'b [u8], &'b [u64], &'b [u32], Option<&'b [u8]>);
 
 fn contents(buffer: &ColumnBuffer) -> Contents<'_> {
-    (buffer.sample_count(), buffer.bytes(), buffer.offsets(), buffer.extents(), buffer.validity())
+    (buffer.sample_count(), buffer.bytes(), buffer.offsets(), buffer.varying_extents(), buffer.validity())
 }
 
 fn assert_same(found: &[ColumnBuffer], expected: &[ColumnBuffer], what: &str) {
@@ -117,7 +117,7 @@ fn check_blocks(decoder: &mut Decoder, plan: &ReadPlan, bytes: &FetchedBytes, ex
         assert!(shapes.bytes().is_empty());
         let shape_of = |buffer: &ColumnBuffer| {
             let starts: Vec<usize> = (0..).map_while(|position| buffer.value_start(position)).collect();
-            (starts, buffer.extents().to_vec(), buffer.validity().map(<[u8]>::to_vec), buffer.null_count())
+            (starts, buffer.varying_extents().to_vec(), buffer.validity().map(<[u8]>::to_vec), buffer.null_count())
         };
         assert_eq!(shape_of(&shapes), shape_of(expected), "shapes of column {number}");
         for (found, expected) in shapes.lists().iter().zip(expected.lists()) {
@@ -180,9 +180,9 @@ proptest! {
         let (a, b) = (random.below(samples + 1), random.below(samples + 1));
         let options = OpenOptions::new().verification(policy);
         for reader in [
-            options.open(InMemory(file.clone())),
-            options.open(Positional(file.clone())),
-            options.open(Reversed { file, fragment_bytes, gap_bytes, max_in_flight }),
+            options.open_source(InMemory(file.clone())),
+            options.open_source(Positional(file.clone())),
+            options.open_source(Reversed { file, fragment_bytes, gap_bytes, max_in_flight }),
         ] {
             check_plan(&reader.unwrap(), &indices, a.min(b)..a.max(b), parts);
         }
@@ -246,7 +246,7 @@ fn gaps_that_cost_less_than_a_read_are_read() {
     ] {
         let (reads, read) = (AtomicUsize::new(0), AtomicU64::new(0));
         let source = Arc::new(CountingSource { file: InMemory(raw_file(640)), gap_bytes, reads, bytes: read });
-        let reader = OpenOptions::new().open(source.clone()).unwrap();
+        let reader = OpenOptions::new().open_source(source.clone()).unwrap();
         let column = reader.column("x").unwrap();
         column.cursor().range_into(0..640, &mut ColumnBuffer::new()).unwrap();
         let mut plan = ReadPlan::new();
@@ -274,7 +274,7 @@ fn ranges_end_where_they_would_fill_the_cache() {
         reads: AtomicUsize::new(0),
         bytes: AtomicU64::new(0),
     };
-    let reader = OpenOptions::new().open(source).unwrap();
+    let reader = OpenOptions::new().open_source(source).unwrap();
     let mut plan = ReadPlan::new();
     plan.select_range(&[reader.column("x").unwrap()], 0..6400).unwrap();
     let lengths: Vec<u64> = plan.ranges().iter().map(|range| range.end - range.start).collect();
@@ -341,7 +341,7 @@ fn each_step_of_planning_reads_what_the_step_before_has_prefetched() {
     for is_ragged in [false, true] {
         let (prefetched, read) = (Mutex::default(), Mutex::default());
         let source = Arc::new(RecordingSource { file: InMemory(file_of_many_chunks(is_ragged)), prefetched, read });
-        let reader = OpenOptions::new().open(source.clone()).unwrap();
+        let reader = OpenOptions::new().open_source(source.clone()).unwrap();
         let column = reader.column("x").unwrap();
         let take = |ranges: &Mutex<Vec<Range<u64>>>| std::mem::take(&mut *ranges.lock().unwrap());
         take(&source.read);
@@ -421,7 +421,7 @@ impl Source for FailingSource {
 fn a_range_that_cannot_be_read_is_named_by_its_offset() {
     let source =
         Arc::new(FailingSource { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) });
-    let reader = OpenOptions::new().open(source.clone()).unwrap();
+    let reader = OpenOptions::new().open_source(source.clone()).unwrap();
     let column = reader.column("x").unwrap();
     let indices = [0, 200, 400, 639];
     let mut plan = ReadPlan::new();
@@ -458,7 +458,7 @@ fn the_first_sample_decides_the_error_whatever_is_read_first() {
     // each chunk is one request
     let source =
         FailingSource { file, max_request_bytes: 70_000, broken: AtomicU64::new(broken.file_range.start + 1000) };
-    let reader = OpenOptions::new().open(source).unwrap();
+    let reader = OpenOptions::new().open_source(source).unwrap();
     let mut buffers = Vec::new();
     let mut rows = reader.rows(&["x", "y"]).unwrap();
     let error = rows.gather_into(&[0, 48], &mut buffers).unwrap_err();
@@ -467,7 +467,7 @@ fn the_first_sample_decides_the_error_whatever_is_read_first() {
 
 #[test]
 fn stages_that_do_not_fit_each_other_are_refused() {
-    let [reader, other] = [1280, 640].map(|count| OpenOptions::new().open(Positional(raw_file(count))).unwrap());
+    let [reader, other] = [1280, 640].map(|count| OpenOptions::new().open_source(Positional(raw_file(count))).unwrap());
     let (column, of_other) = (reader.column("x").unwrap(), other.column("x").unwrap());
     let (mut plan, mut fetched, mut decoder) = (ReadPlan::new(), FetchedBytes::new(), Decoder::new());
     let mut out = [ColumnBuffer::new()];
@@ -573,7 +573,7 @@ impl Source for LendingSource {
 fn memory_of_the_caller_has_the_bytes_of_the_plan_or_none() {
     let file = FailingSource { file: raw_file(640), max_request_bytes: 256 << 10, broken: AtomicU64::new(u64::MAX) };
     let source = Arc::new(LendingSource { file, behavior: AtomicUsize::new(0) });
-    let reader = OpenOptions::new().verification(Verification::Never).open(source.clone()).unwrap();
+    let reader = OpenOptions::new().verification(Verification::Never).open_source(source.clone()).unwrap();
     let column = reader.column("x").unwrap();
     let (mut plan, mut bytes) = (ReadPlan::new(), FetchedBytes::new());
     let memory =

@@ -15,7 +15,7 @@ use tensilo::{ColumnBuffer, DType, Error, ErrorKind, OpenOptions, Reader, Verifi
 
 /// Returns the first damage that a thorough verification finds.
 fn first_error(bytes: &[u8]) -> Option<Error> {
-    match verify(&InMemory(bytes), VerifyOptions::new().decode(true)) {
+    match verify(&InMemory(bytes), VerifyOptions::new().deep(true)) {
         Ok(report) => report.findings.into_iter().next().map(|damage| damage.error),
         Err(error) => Some(error),
     }
@@ -70,8 +70,8 @@ fn a_refused_read_is_refused_again() {
         let (file, name) = (bytes(file_of(&vector)), file_of(&vector));
         for policy in [Verification::FirstTouch, Verification::Always] {
             let options = OpenOptions::new().verification(policy);
-            let Ok(in_memory) = options.open(InMemory(file.clone())) else { continue };
-            let by_position = options.open(Positional(file.clone())).unwrap();
+            let Ok(in_memory) = options.open_source(InMemory(file.clone())) else { continue };
+            let by_position = options.open_source(Positional(file.clone())).unwrap();
             let expected = (read_individually(&in_memory), read_individually(&by_position));
             for time in 0..2 {
                 let again = (read_individually(&in_memory), read_individually(&by_position));
@@ -90,7 +90,7 @@ fn padding_between_parts_is_checked_only_by_verify() {
     assert_eq!(first_error(&file).and_then(|error| error.rule()), Some("R-4.4"));
     let expected = [Ok(b"ab".to_vec()), Ok(Vec::new()), Ok(b"c".to_vec())];
     assert_eq!(read_individually(&Reader::from_bytes(file.clone()).unwrap()), expected);
-    assert_eq!(read_individually(&OpenOptions::new().open(Positional(file.clone())).unwrap()), expected);
+    assert_eq!(read_individually(&OpenOptions::new().open_source(Positional(file.clone())).unwrap()), expected);
 }
 
 /// Offsets are multiples of 64, so the words of a body are aligned.
@@ -118,7 +118,7 @@ fn files_of_other_releases_are_refused_but_not_as_damaged() {
         let expected = if is_old { ErrorKind::TooOld } else { ErrorKind::TooNew };
         assert_eq!(error.kind(), expected, "{}: {error}", file_of(&vector));
         for decode in [false, true] {
-            let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new().decode(decode));
+            let salvaged = salvage(InMemory(file.clone()), SalvageOptions::new().deep(decode));
             assert_eq!(salvaged.err().map(|error| error.kind()), Some(expected), "{}", file_of(&vector));
         }
         kinds.push(error.rule());
@@ -215,7 +215,7 @@ fn assert_column(column: &tensilo::Column, dump: &Json, file: &str) {
         assert_eq!(dump.is_null(), sample.is_null(), "{context}, sample {i}");
         if !sample.is_null() {
             assert_eq!(dump["hex"], hex(sample.bytes()).as_str(), "{context}, sample {i}");
-            let varying = sample.shape().iter().zip(schema.shape.extents());
+            let varying = sample.extents().iter().zip(schema.shape.extents());
             let varying = varying.filter(|(_, extent)| **extent == tensilo::Extent::Varying);
             let extents: Vec<Json> = varying.map(|(extent, _)| (*extent).into()).collect();
             assert_eq!(dump["extents"], Json::Array(extents), "{context}, sample {i}");
@@ -237,7 +237,7 @@ fn nested_samples(column: &tensilo::Column) -> Vec<Json> {
                 0 => &out.bytes()[i * fixed..(i + 1) * fixed],
                 _ => out.ragged_bytes(i).unwrap(),
             };
-            let extents = &out.extents()[i * varying..(i + 1) * varying];
+            let extents = &out.varying_extents()[i * varying..(i + 1) * varying];
             if out.is_null(i) { Json::Null } else { serde_json::json!({ "extents": extents, "hex": hex(bytes) }) }
         })
         .collect();
@@ -282,7 +282,7 @@ fn paths_of_vectors_make_the_structs_of_the_specification() {
 fn assert_block_is_named(file: &[u8], column: &str, samples: &Range<u64>, what: &str) {
     for policy in [Verification::FirstTouch, Verification::Always] {
         let options = OpenOptions::new().verification(policy);
-        let readers = [options.open(InMemory(file.to_vec())), options.open(Positional(file.to_vec()))];
+        let readers = [options.open_source(InMemory(file.to_vec())), options.open_source(Positional(file.to_vec()))];
         for reader in readers.map(tensilo::Result::unwrap) {
             let mut cursor = reader.column(column).unwrap().cursor();
             let error = cursor.range_into(samples.clone(), &mut ColumnBuffer::new()).expect_err(what);

@@ -47,7 +47,7 @@ fn written(profile: Profile, commits: u32, alignment: u32, samples: u32) -> Vec<
 }
 
 fn report(source: &impl Source, decode: bool, threads: usize) -> Result<VerifyReport, tensilo::Error> {
-    verify(source, VerifyOptions::new().decode(decode).threads(threads))
+    verify(source, VerifyOptions::new().deep(decode).threads(threads))
 }
 
 fn assert_same_on_any_threads(file: &[u8], what: &str) {

@@ -7,7 +7,7 @@ use tensilo::verify::{VerifyOptions, VerifyReport, verify};
 use tensilo::{ColumnSchema, DType, Profile, Schema, Shape, Value, Writer, WriterOptions};
 
 fn report(source: &impl Source, decode: bool, threads: usize) -> VerifyReport {
-    verify(source, VerifyOptions::new().decode(decode).threads(threads)).unwrap()
+    verify(source, VerifyOptions::new().deep(decode).threads(threads)).unwrap()
 }
 
 /// Writes samples of `sample_bytes` in raw chunks of at most `chunk_bytes`.

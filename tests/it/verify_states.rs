@@ -12,7 +12,7 @@ use tensilo::{ColumnSchema, DType, OpenOptions, Profile, Schema, Shape, Value, W
 use tensilo_testing::Folder;
 
 fn report(file: &[u8]) -> VerifyReport {
-    verify(&InMemory(file), VerifyOptions::new().decode(true)).unwrap()
+    verify(&InMemory(file), VerifyOptions::new().deep(true)).unwrap()
 }
 
 fn kinds(report: &VerifyReport) -> Vec<FindingKind> {
@@ -126,7 +126,7 @@ fn a_tail_that_cannot_be_read_is_not_intact() {
     file.truncate(file.len() - 64); // the trailer
     for (error, expected) in [(io::ErrorKind::UnexpectedEof, true), (io::ErrorKind::Other, false)] {
         let source = Arc::new(ShrinkingSource { file: file.clone(), whole: before, error: Mutex::default() });
-        let reader = OpenOptions::new().open(source.clone()).unwrap();
+        let reader = OpenOptions::new().open_source(source.clone()).unwrap();
         assert_eq!(reader.verify(VerifyOptions::new()).unwrap().state(), FileState::Unfinished);
         *source.error.lock().unwrap() = Some(error);
         let report = reader.verify(VerifyOptions::new());

@@ -96,7 +96,7 @@ fn child() {
         assert_over_limit(column.cursor().gather_into(&[0], &mut buffer), &format!("gather_into, {name}"));
         assert_over_limit(column.cursor().range_into(0..1, &mut buffer), &format!("range_into, {name}"));
         assert_over_limit(column.explain(0), &format!("explain, {name}"));
-        let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().decode(true));
+        let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().deep(true));
         if is_expanded {
             assert_over_limit(report, &format!("verify, {name}"));
         } else {
@@ -157,7 +157,7 @@ fn the_same_files_are_intact_with_enough_memory() {
     for (name, file, is_expanded) in files() {
         let reader = Reader::from_bytes(file.to_vec()).expect(name);
         assert_eq!(reader.column("x").unwrap().chunk(0).unwrap().unwrap().samples, 0..1);
-        let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().decode(!is_expanded)).expect(name);
+        let report = verify(&InMemory(file.as_slice()), VerifyOptions::new().deep(!is_expanded)).expect(name);
         assert!(report.findings.is_empty(), "{name}: {:?}", report.findings);
     }
 }

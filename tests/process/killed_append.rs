@@ -49,7 +49,7 @@ fn append_until_killed(path: &str) {
 fn check(path: &Path) -> (u64, u64) {
     let reader = Reader::open(path).unwrap_or_else(|error| panic!("{error}"));
     let end = reader.file_bytes() - reader.tail_bytes();
-    let report = verify(reader.source(), VerifyOptions::new().decode(true)).expect("a readable file");
+    let report = verify(reader.source(), VerifyOptions::new().deep(true)).expect("a readable file");
     for damage in report.findings {
         let harmless = match damage.error.rule() {
             Some("R-2.7") => damage.file_range.start >= end,

@@ -42,7 +42,7 @@ fn append_and_fail(path: &Path) {
     assert_eq!((report.state(), report.findings[0].kind), (FileState::Unfinished, FindingKind::Uncommitted));
     drop(writer); // the append has failed
     check_samples(&reader);
-    let report = reader.verify(VerifyOptions::new().decode(true)).expect("a readable file");
+    let report = reader.verify(VerifyOptions::new().deep(true)).expect("a readable file");
     assert_eq!(report.state(), FileState::Intact, "{:?}", report.findings);
     // a second append succeeds
     let mut writer = Writer::append(path, &options()).expect("a file");

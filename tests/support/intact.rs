@@ -7,6 +7,6 @@ use tensilo::verify::{VerifyOptions, verify};
 /// decoded.
 #[track_caller]
 pub fn assert_intact(source: &impl Source) {
-    let report = verify(source, VerifyOptions::new().decode(true)).expect("a readable source");
+    let report = verify(source, VerifyOptions::new().deep(true)).expect("a readable source");
     assert!(report.findings.is_empty(), "{:?}", report.findings);
 }

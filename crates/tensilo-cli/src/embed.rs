@@ -11,7 +11,7 @@
 
 use crate::commands::dataset::DatasetFacts;
 use crate::commands::inspect;
-use crate::commands::map::{Form, Subject, draw_dataset, draw_file};
+use crate::commands::layout::{Form, Subject, draw_dataset, draw_file};
 use crate::commands::salvage::{FileLosses, SalvageReport, create_like, dataset_document};
 use crate::failure::Failure;
 use crate::open;
@@ -51,7 +51,7 @@ pub fn salvage(path: &Path, output: Option<&Path>, report_progress: ProgressCall
     let source = open::source(path)?;
     let output = output.map(|path| Ok::<_, DataError>((path, DataFile::create(path, false)?))).transpose()?;
     let mut look = |done, total| report_progress("looking for chunks", done, Some(total));
-    let options = SalvageOptions::new().decode(true).progress(&mut look);
+    let options = SalvageOptions::new().deep(true).progress(&mut look);
     let salvaged = find_intact(source, options).map_err(|error| Failure::about(path, error))?;
     let written = output.map(|(path, output)| Ok::<_, DataError>((path, rewrite(&salvaged, output, report_progress)?)));
     let written = written.transpose()?;
@@ -59,7 +59,7 @@ pub fn salvage(path: &Path, output: Option<&Path>, report_progress: ProgressCall
     Ok(SalvageReport { salvaged: &salvaged, written }.document())
 }
 
-/// Returns the drawing of `tensilo map --svg`: the chunks of a file to scale, or the files of a
+/// Returns the drawing of `tensilo layout --svg`: the chunks of a file to scale, or the files of a
 /// dataset. If `verify`, also checks every byte of a file and draws the damage.
 ///
 /// # Errors
@@ -101,7 +101,7 @@ fn salvage_dataset(
         let mut written = Vec::new();
         for (number, file) in group.files.iter().enumerate() {
             let mut look = |done, total| report_progress("looking for chunks", done, Some(total));
-            let options = SalvageOptions::new().decode(true).progress(&mut look);
+            let options = SalvageOptions::new().deep(true).progress(&mut look);
             let found = dataset.salvage_file(&group, number, options)?;
             let lost = FileLosses::of(dataset, &group, file, &found);
             if let Some(changes) = &mut changes {
@@ -116,7 +116,7 @@ fn salvage_dataset(
             losses.push(lost);
         }
         if let Some(changes) = &mut changes {
-            changes.append_group(&written)?;
+            changes.add_group(&written)?;
         }
     }
     let made = changes.map(|changes| changes.publish("salvage")).transpose()?;

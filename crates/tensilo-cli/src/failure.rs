@@ -117,8 +117,7 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::Library(error, _) => exit_of(error.kind()),
-            // repeating the command starts from the version that the other writer published
-            Self::Dataset(DataError::Conflict { .. }) | Self::Usage(_) => Exit::Usage,
+            Self::Usage(_) => Exit::Usage,
             Self::Dataset(error) => exit_of(error.kind()),
             Self::Output(..) => Exit::Io,
             Self::Cancelled => Exit::Signalled,
@@ -169,7 +168,7 @@ fn library_message(error: &Error, path: Option<&Path>) -> String {
         message = format!("{message}\nhint: {foreign_format}");
     } else if error.kind() == ErrorKind::Corrupt && !is_another_format {
         message.push_str(
-            "\nhint: \"tensilo verify FILE\" lists all damage, \"tensilo map --verify FILE\" draws it, \"tensilo salvage \
+            "\nhint: \"tensilo verify FILE\" lists all damage, \"tensilo layout --verify FILE\" draws it, \"tensilo salvage \
              FILE\" recovers the intact samples",
         );
     }

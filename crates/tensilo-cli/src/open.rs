@@ -71,7 +71,7 @@ pub(crate) fn source(path: &Path) -> Outcome<Arc<dyn Source>> {
 /// Opens a file or an object like [`source`]. Unless `quiet`, warns about an unfinished file and
 /// about bytes after the last commit.
 pub(crate) fn open(path: &Path, quiet: bool) -> Outcome<Reader> {
-    let reader = OpenOptions::new().open(source(path)?).map_err(|error| Failure::about(path, error))?;
+    let reader = OpenOptions::new().open_source(source(path)?).map_err(|error| Failure::about(path, error))?;
     if !quiet {
         warn(path, &reader);
     }

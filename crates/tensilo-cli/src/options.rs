@@ -18,6 +18,7 @@ use std::thread::available_parallelism;
 use tensilo::import::{InputFormat, InputStore, NullElements};
 use tensilo::{DType, Extent, Profile, Shape, WriterOptions, limits, parse_byte_count};
 use tensilo_convert::{FormatOptions, input_formats};
+use tensilo_data::WindowSizes;
 use tensilo_object::{ObjectInputs, ObjectOptions, UNREADABLE_KEY};
 
 /// The encoding options of `convert`, `append` and `salvage`.
@@ -46,7 +47,7 @@ pub(crate) struct EncodingArgs {
     pub(crate) no_check: bool,
     /// The number of threads that encode. If N is above 1, up to N additional threads, but at
     /// most 8, read Parquet inputs. The output does not depend on the number
-    /// [default: the number of cores]
+    /// [default: the number of CPUs]
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<NonZeroUsize>,
 }
@@ -129,6 +130,34 @@ pub(crate) fn check_inputs(inputs: &[PathBuf]) -> Outcome {
         return Err(Failure::Usage(message.to_owned()));
     }
     Ok(())
+}
+
+/// The window sizes of the windowed order; by default, those that the dataset records.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct WindowArgs {
+    /// The number of samples in a run of the windowed order [default: as recorded in the manifest]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    run_samples: Option<u32>,
+    /// The number of runs in a window of a stream [default: as recorded in the manifest]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    window_runs: Option<u32>,
+    /// The number of streams, a power of two up to 1024 [default: as recorded in the manifest]
+    #[arg(long, value_name = "N")]
+    streams: Option<u32>,
+}
+
+impl WindowArgs {
+    /// Returns whether any option is set.
+    pub(crate) fn is_set(&self) -> bool {
+        [self.run_samples, self.window_runs, self.streams].iter().any(Option::is_some)
+    }
+
+    /// Returns the window sizes. Fails if the number of streams is invalid.
+    pub(crate) fn sizes(&self, recorded: WindowSizes) -> Outcome<WindowSizes> {
+        let run_samples = self.run_samples.unwrap_or(recorded.run_samples());
+        let sizes = WindowSizes::new(run_samples, self.window_runs.unwrap_or(recorded.window_runs()))?;
+        Ok(sizes.with_streams(self.streams.unwrap_or(recorded.streams()))?)
+    }
 }
 
 /// Column names: `a,b`, where `\,` stands for a comma and `\\` for a backslash in a name.
@@ -270,7 +299,7 @@ pub(crate) fn alignments() -> impl TypedValueParser<Value = u32> {
     PossibleValuesParser::new(["64", "4096"]).try_map(|text| text.parse::<u32>())
 }
 
-/// Returns the value of `--threads`, or the number of cores.
+/// Returns the value of `--threads`, or the number of CPUs.
 pub(crate) fn threads(requested: Option<NonZeroUsize>) -> usize {
     requested.or_else(|| available_parallelism().ok()).map_or(1, usize::from)
 }

@@ -46,7 +46,7 @@ fn dataset(files: u32) -> (TempDir, Dataset) {
     let mut changes = Dataset::create(folder.path()).expect("an empty folder");
     let path = changes.next_path().expect("a path");
     write(&path);
-    (0..files).for_each(|_| changes.append(&path).expect("a file of the folder"));
+    (0..files).for_each(|_| changes.add_file(&path).expect("a file of the folder"));
     let dataset = changes.publish("create").expect("no other writer");
     (folder, dataset)
 }

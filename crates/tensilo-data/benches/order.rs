@@ -58,7 +58,7 @@ fn views(criterion: &mut Criterion) {
     group.bench_function("split of 10^7", |bencher| {
         bencher.iter(|| (0..POSITIONS).filter_map(|v| split.sample(black_box(v) * 900)).fold(0, u64::wrapping_add));
     });
-    let component = |weight| Component { dataset_id: [0; 16], view: 0, samples: SAMPLES, weight };
+    let component = |weight| Component { dataset_id: [0; 16], view_id: 0, sample_count: SAMPLES, weight };
     let mixture = Mixture::new(&[component(3), component(1)], SAMPLES, 1, 256).expect("a mixture");
     group.bench_function("mixture", |bencher| {
         bencher.iter(|| {

@@ -62,9 +62,9 @@ pub enum DataError {
     #[cfg(feature = "cuda")]
     #[error("no memory for a batch on the GPU: {0}")]
     Memory(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// The function of [`LoaderOptions::map`](crate::LoaderOptions::map) failed.
+    /// The function of [`LoaderOptions::transform`](crate::LoaderOptions::transform) failed.
     #[error("the function that maps batches failed: {0}")]
-    Map(#[source] Box<dyn std::error::Error + Send + Sync>),
+    Transform(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// A bug in this crate; please report this.
     #[error("internal error: {0}; please report this")]
     Internal(String),
@@ -74,8 +74,8 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// Returns the kind of the error, which says who can fix it. A conflict is [`ErrorKind::Busy`]:
-    /// open the dataset again, and repeat the change.
+    /// Returns the kind of the error, which tells whether the file, the caller or the environment is
+    /// at fault. A conflict is [`ErrorKind::Busy`]: open the dataset again, and repeat the change.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::BadArgument(_) | Self::BadState(_) => ErrorKind::BadArgument,
@@ -88,7 +88,7 @@ impl DataError {
             Self::Gpu(_) => ErrorKind::Io,
             #[cfg(feature = "cuda")]
             Self::Memory(_) => ErrorKind::OverLimit,
-            Self::Map(_) => ErrorKind::BadArgument,
+            Self::Transform(_) => ErrorKind::BadArgument,
             Self::Internal(_) => ErrorKind::Internal,
             Self::File(error) => error.kind(),
         }

@@ -17,7 +17,7 @@
 //! # let mut writer = Writer::create(&path, Schema::new([embedding]), &WriterOptions::new())?;
 //! # writer.push_batch(&[ColumnBatch::fixed(100, &[bf16::ONE; 100 * 4])])?;
 //! # writer.finish()?;
-//! # changes.append(&path)?;
+//! # changes.add_file(&path)?;
 //! # changes.publish("create")?;
 //! // a folder of 100 samples, as `tensilo convert` writes it
 //! let view = View::all(&Dataset::open(&folder)?);
@@ -96,18 +96,21 @@ pub use io::Io;
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 pub use io::UringFile;
 pub use loader::{
-    Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMap, BatchMemory, Interrupt, Loader, LoaderMetrics,
+    Batch, BatchAllocator, BatchColumn, BatchIterator, BatchMemory, BatchTransform, Interrupt, Loader, LoaderMetrics,
     LoaderOptions, OnDamage, Padding, ReadAhead, SampleReader,
 };
 #[cfg(feature = "cuda")]
 pub use loader::{DeviceBatch, DeviceIterator, ResidentColumn, ResidentSamples};
-pub use order::{Division, EpochOrder, LastBatch, Order, Permutation, Receipt, State, WindowSizes, substitute};
+pub use order::{
+    Division, EpochOrder, LastBatch, Order, Permutation, Receipt, State, WindowSizes, substitute_candidate,
+};
 #[cfg(feature = "cuda")]
 pub use sys::device::DeviceAllocator;
 pub use view::{Component, Mixture, SampleList, Split, View};
 
 /// The examples of the guide, compiled and run.
 #[cfg(doctest)]
+#[doc = include_str!("../../../docs/src/datasets.md")]
 #[doc = include_str!("../../../docs/src/loading.md")]
 struct GuideExamples;
 

@@ -58,7 +58,7 @@ mod linux {
         for file in 0..FILES {
             let path = changes.next_path().expect("a path");
             write(&path, file * each..(file + 1) * each);
-            changes.append(&path).expect("a file of the dataset");
+            changes.add_file(&path).expect("a file of the dataset");
             paths.push(path);
         }
         changes.publish("create").expect("no other writer");
@@ -150,7 +150,7 @@ mod linux {
         let _ = random;
         let options = match fault {
             Fault::SlowDisk => {
-                options.open_with(|path, options: OpenOptions| options.open(Slow(PositionedFile::open(path)?)))
+                options.open_with(|path, options: OpenOptions| options.open_source(Slow(PositionedFile::open(path)?)))
             }
             _ => options,
         };

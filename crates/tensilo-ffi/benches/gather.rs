@@ -45,7 +45,7 @@ fn c_cursor(path: &std::path::Path) -> (*mut tensilo_reader, *mut tensilo_cursor
     let options = tensilo_open_options {
         struct_size: size_of::<tensilo_open_options>(),
         io: TENSILO_IO_MMAP,
-        verification: TENSILO_VERIFY_FIRST_TOUCH,
+        verification: TENSILO_VERIFICATION_FIRST_TOUCH,
         max_chunk_bytes: 0,
     };
     // SAFETY: arguments as the header requires; nothing changes the file.

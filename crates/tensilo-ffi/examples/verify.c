@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
   }
   uint64_t shown = 0;
   tensilo_verify_options options = {
-      .struct_size = sizeof options, .decode = 1, .progress = show, .user = &shown};
+      .struct_size = sizeof options, .deep = 1, .progress = show, .user = &shown};
   tensilo_error *error = NULL;
   tensilo_report *report = NULL;
   tensilo_report_info info = {.struct_size = sizeof info};

@@ -162,8 +162,8 @@ typedef struct tensilo_sample_reader tensilo_sample_reader;
 // it, and lives as long as that handle.
 typedef struct tensilo_schema tensilo_schema;
 
-// The result of a call: `TENSILO_OK`, or the kind of the error, which says who can do something
-// about it. Later releases may add values.
+// The result of a call: `TENSILO_OK`, or the kind of the error, which tells whether the file, the
+// caller or the environment is at fault. Later releases may add values.
 typedef int32_t tensilo_status;
 
 // Facts about a batch. Pointers live as long as the batch.
@@ -562,7 +562,7 @@ typedef struct tensilo_verify_options {
   size_t struct_size;
   // 1 to also decode each chunk and check each value. A hostile file of one megabyte can then
   // take minutes; `progress` can cancel the work.
-  uint32_t decode;
+  uint32_t deep;
   // The number of threads; 0 means 1. The report does not depend on this number.
   uint32_t thread_count;
   // If not NULL, this function is called from time to time with the number of checked bytes and
@@ -727,13 +727,13 @@ typedef struct tensilo_finding {
 #define TENSILO_IO_DIRECT 4
 
 // When this reader first uses the chunk.
-#define TENSILO_VERIFY_FIRST_TOUCH 0
+#define TENSILO_VERIFICATION_FIRST_TOUCH 0
 
 // Each time the chunk is loaded.
-#define TENSILO_VERIFY_ALWAYS 1
+#define TENSILO_VERIFICATION_ALWAYS 1
 
 // Never. Damaged bytes can then lead to wrong values without an error.
-#define TENSILO_VERIFY_NEVER 2
+#define TENSILO_VERIFICATION_NEVER 2
 
 // bfloat16, the upper half of a `float`: 1 sign bit, 8 exponent bits and 7 mantissa bits.
 #define TENSILO_DTYPE_BF16 1

@@ -96,11 +96,11 @@ pub(crate) fn slices(column: &BatchColumn) -> SampleSlices<'_> {
         item_count,
         values: column.bytes(),
         offsets: column.offsets(),
-        varying_extents: column.extents(),
+        varying_extents: column.varying_extents(),
         validity: column.validity(),
         null_count: column.null_count(),
         lists: column.lists(),
-        tensor: column.tensor(),
+        tensor: column.tensor_extents(),
     }
 }
 

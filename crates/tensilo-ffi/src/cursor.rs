@@ -137,7 +137,7 @@ pub unsafe extern "C" fn tensilo_cursor_read(
                 return Err(nested_error());
             }
             let read = cursor.read(index)?;
-            let shape = read.shape();
+            let shape = read.extents();
             extents.iter_mut().zip(shape).for_each(|(to, extent)| *to = *extent);
             let found = tensilo_sample {
                 struct_size: 0,

@@ -22,16 +22,27 @@
 #![deny(missing_docs, unsafe_op_in_unsafe_fn)]
 #![warn(clippy::undocumented_unsafe_blocks, clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-mod arrow;
-mod batch;
+// In the order of the header. Each blank line keeps rustfmt from sorting the next module.
 mod boundary;
-mod cursor;
-mod dataset;
-mod lent_memory;
-mod loader;
-mod reader;
-mod samples;
+
 mod schema;
+
+mod reader;
+
+mod cursor;
+
+mod samples;
+
+mod batch;
+
+mod dataset;
+
+mod loader;
+
+mod lent_memory;
+
+mod arrow;
+
 mod verify;
 
 pub use arrow::*;

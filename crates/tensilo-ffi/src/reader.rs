@@ -46,11 +46,11 @@ pub struct tensilo_reader {
 pub type tensilo_verification = u32;
 
 /// When this reader first uses the chunk.
-pub const TENSILO_VERIFY_FIRST_TOUCH: tensilo_verification = 0;
+pub const TENSILO_VERIFICATION_FIRST_TOUCH: tensilo_verification = 0;
 /// Each time the chunk is loaded.
-pub const TENSILO_VERIFY_ALWAYS: tensilo_verification = 1;
+pub const TENSILO_VERIFICATION_ALWAYS: tensilo_verification = 1;
 /// Never. Damaged bytes can then lead to wrong values without an error.
-pub const TENSILO_VERIFY_NEVER: tensilo_verification = 2;
+pub const TENSILO_VERIFICATION_NEVER: tensilo_verification = 2;
 
 /// The options for opening a file. Zero in each member selects the default.
 #[repr(C)]
@@ -105,9 +105,9 @@ impl tensilo_reader {
 
 fn open(path: &Path, options: &tensilo_open_options) -> Result<Reader> {
     let verification = match options.verification {
-        TENSILO_VERIFY_FIRST_TOUCH => Verification::FirstTouch,
-        TENSILO_VERIFY_ALWAYS => Verification::Always,
-        TENSILO_VERIFY_NEVER => Verification::Never,
+        TENSILO_VERIFICATION_FIRST_TOUCH => Verification::FirstTouch,
+        TENSILO_VERIFICATION_ALWAYS => Verification::Always,
+        TENSILO_VERIFICATION_NEVER => Verification::Never,
         other => return Err(tensilo_error::bad_argument(format!("{other} is not a valid tensilo_verification"))),
     };
     let mut how = OpenOptions::new().verification(verification);
@@ -116,7 +116,7 @@ fn open(path: &Path, options: &tensilo_open_options) -> Result<Reader> {
     }
     match options.io {
         TENSILO_IO_AUTO if is_address(path) => open_object(path, how),
-        TENSILO_IO_AUTO | TENSILO_IO_PREAD => Ok(how.open_file(path)?),
+        TENSILO_IO_AUTO | TENSILO_IO_PREAD => Ok(how.open(path)?),
         TENSILO_IO_MMAP => map(path, how),
         TENSILO_IO_IO_URING | TENSILO_IO_DIRECT => {
             Err(tensilo_error::bad_argument("io: io_uring reads only datasets; use tensilo_dataset_open"))
@@ -144,7 +144,7 @@ fn is_address(path: &Path) -> bool {
 #[cfg(feature = "object")]
 fn open_object(path: &Path, options: OpenOptions) -> Result<Reader> {
     let source = tensilo_object::source_at(path)?;
-    Ok(options.open(source)?.with_path(path))
+    Ok(options.open_source(source)?.with_path(path))
 }
 
 #[cfg(not(feature = "object"))]

@@ -209,7 +209,7 @@ impl tensilo_buffer {
             item_count: samples.item_count(),
             values: samples.bytes(),
             offsets: samples.offsets(),
-            varying_extents: samples.extents(),
+            varying_extents: samples.varying_extents(),
             validity: samples.validity(),
             null_count: samples.null_count(),
             lists: samples.lists(),

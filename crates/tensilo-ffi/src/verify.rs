@@ -41,7 +41,7 @@ pub struct tensilo_verify_options {
     pub struct_size: usize,
     /// 1 to also decode each chunk and check each value. A hostile file of one megabyte can then
     /// take minutes; `progress` can cancel the work.
-    pub decode: u32,
+    pub deep: u32,
     /// The number of threads; 0 means 1. The report does not depend on this number.
     pub thread_count: u32,
     /// If not NULL, this function is called from time to time with the number of checked bytes and
@@ -160,7 +160,7 @@ fn check(path: &Path, given: &tensilo_verify_options) -> Result<tensilo_report> 
         _ => ControlFlow::Continue(()),
     };
     let threads = usize::try_from(given.thread_count).unwrap_or(usize::MAX).clamp(1, 1024);
-    let options = VerifyOptions::new().decode(flag(given.decode, "decode")?).threads(threads);
+    let options = VerifyOptions::new().deep(flag(given.deep, "deep")?).threads(threads);
     let report = verify(&*source, options.progress(&mut progress)).map_err(|error| error.with_path(path))?;
     let info = tensilo_report_info {
         struct_size: 0,

@@ -29,7 +29,7 @@ pub fn dataset(folder: &Path) -> Result<Dataset, DataError> {
         let count = labels.len();
         writer.push_batch(&[ColumnBatch::fixed(count, &embeddings), ColumnBatch::fixed(count, &labels)])?;
         writer.finish()?;
-        changes.append(&path)?;
+        changes.add_file(&path)?;
     }
     changes.publish("create")
 }

@@ -182,9 +182,9 @@ fn arrow_data(column: &ColumnSamples) -> PyResult<(FieldRef, ArrayData)> {
         sample_count: column.sample_count(),
         item_count: column.item_count(),
         values: if is_converted { Buffer::from_vec(memory.to_vec()) } else { shared(memory) },
-        tensor: found.tensor(),
+        tensor: found.tensor_extents(),
         offsets: found.offsets(),
-        varying_extents: found.extents(),
+        varying_extents: found.varying_extents(),
         validity: found.validity(),
         lists: found.lists(),
     };

@@ -76,7 +76,7 @@ impl ColumnBuffers {
     pub fn of(column: &ColumnSamples) -> PyResult<Self> {
         let found = column.column();
         let mut schema = ColumnSchema { cast: None, ..ColumnSchema::clone(&column.schema) };
-        if let Some((_, extents)) = found.tensor().and_then(<[u64]>::split_first) {
+        if let Some((_, extents)) = found.tensor_extents().and_then(<[u64]>::split_first) {
             let extents = extents.iter().map(|extent| u32::try_from(*extent).map(Extent::Fixed));
             let validity = found.lists().first().map_or(found.validity(), |lists| lists.validity());
             if column.item_shapes_vary() {
@@ -105,7 +105,7 @@ impl ColumnBuffers {
             schema,
             lists: lists.collect::<PyResult<_>>()?,
             item_count: column.item_count(),
-            extents: found.extents().to_vec(),
+            extents: found.varying_extents().to_vec(),
             values: column.memory.clone(),
             validity: found.validity().map(<[u8]>::to_vec),
         })

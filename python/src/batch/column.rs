@@ -106,7 +106,7 @@ impl BatchColumn {
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         let count = u64::try_from(self.0.sample_count())?;
-        if let Some(extents) = self.0.column().tensor() {
+        if let Some(extents) = self.0.column().tensor_extents() {
             return PyTuple::new(py, extents);
         }
         let mut shape = vec![Some(count)];
@@ -127,7 +127,7 @@ impl BatchColumn {
     /// Whether the samples are one tensor because they have a fixed shape or were padded.
     #[getter]
     fn is_tensor(&self) -> bool {
-        self.0.column().tensor().is_some()
+        self.0.column().tensor_extents().is_some()
     }
 
     /// For each level of lists around the items, outermost first, whether its members may be null.
@@ -200,7 +200,7 @@ impl BatchColumn {
     /// are numbers of rows; otherwise, offsets are numbers of elements. Sample ``i`` is
     /// ``values[offsets[i]:offsets[i + 1]]``.
     fn ragged<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        if self.0.column().tensor().is_some() {
+        if self.0.column().tensor_extents().is_some() {
             let message = format!("column {:?}: samples have a fixed shape: use array()", self.0.name());
             return Err(PyTypeError::new_err(message));
         }

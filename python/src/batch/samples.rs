@@ -60,7 +60,7 @@ impl ColumnSamples {
 
     /// Returns samples of a fixed shape as one tensor; `None` for other samples.
     pub fn tensor(&self) -> PyResult<Option<Array>> {
-        let Some(extents) = self.column().tensor() else { return Ok(None) };
+        let Some(extents) = self.column().tensor_extents() else { return Ok(None) };
         Array::new(self.memory.clone(), self.element(), shape_of(extents.to_vec())?).map(Some)
     }
 
@@ -85,7 +85,7 @@ impl ColumnSamples {
         let width = self.element().element_bytes();
         let inner = self.inner_extents().unwrap_or_default();
         let rows = match self.inner_extents() {
-            Some(_) => self.column().extents().iter().map(|extent| u64::from(*extent)).sum(),
+            Some(_) => self.column().varying_extents().iter().map(|extent| u64::from(*extent)).sum(),
             None => (self.memory.byte_count() / width) as u64, // exact
         };
         let mut shape = vec![usize::try_from(rows)?];
@@ -128,7 +128,7 @@ impl ColumnSamples {
             return Ok(column.offsets().iter().map(|offset| i64::try_from(*offset)).collect::<Result<_, _>>()?);
         }
         let mut end = 0_i64;
-        let ends = column.extents().iter().map(|extent| {
+        let ends = column.varying_extents().iter().map(|extent| {
             end = end.saturating_add(i64::from(*extent));
             end
         });
@@ -179,7 +179,7 @@ impl ColumnSamples {
         if !self.is_null_sample(i) {
             self.check_values()?;
         }
-        match self.column().lists().is_empty() || self.column().tensor().is_some() {
+        match self.column().lists().is_empty() || self.column().tensor_extents().is_some() {
             true => self.item(py, i),
             false => self.member(py, 0, i),
         }
@@ -229,7 +229,7 @@ impl ColumnSamples {
 
     pub fn item_shape(&self, i: usize) -> Vec<usize> {
         let varying = self.schema.shape.varying_count();
-        let mut own = self.column().extents().iter().skip(i.saturating_mul(varying));
+        let mut own = self.column().varying_extents().iter().skip(i.saturating_mul(varying));
         let extents = self.schema.shape.extents().iter().map(|extent| match extent {
             Extent::Fixed(extent) => *extent,
             Extent::Varying => own.next().copied().unwrap_or(0),

@@ -178,9 +178,12 @@ impl Column {
         if view.is_null() {
             return Err(no_view("the sample is null"));
         }
-        let shape = view.shape().iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
-        let dtype =
-            if view.shape().is_empty() || !self.schema()?.dtype.is_string() { self.schema()?.dtype } else { DType::U8 };
+        let shape = view.extents().iter().map(|extent| usize::try_from(*extent)).collect::<Result<_, _>>()?;
+        let dtype = if view.extents().is_empty() || !self.schema()?.dtype.is_string() {
+            self.schema()?.dtype
+        } else {
+            DType::U8
+        };
         // SAFETY: the column keeps the mapping of the sample alive, and the file does not change,
         // as the documentation of `open` requires.
         let memory = unsafe { Memory::from_owner(view.bytes(), column.clone()) };

@@ -20,8 +20,8 @@ use std::time::Duration;
 use tensilo_data::{BatchIterator, DataError, LoaderMetrics, State};
 
 /// An iterator over the batches of an epoch.
-#[pyclass(frozen, module = "tensilo")]
-pub struct LoaderIterator(pub Iteration<BatchIterator>);
+#[pyclass(frozen, module = "tensilo", name = "BatchIterator")]
+pub struct PyBatchIterator(pub Iteration<BatchIterator>);
 
 /// An iterator over the batches of an epoch on a GPU. It yields each batch together with its
 /// memory.
@@ -172,7 +172,7 @@ impl<B: Batches> Drop for Iteration<B> {
 }
 
 #[pymethods]
-impl LoaderIterator {
+impl PyBatchIterator {
     fn __iter__(slf: PyRef<'_, Self>) -> PyRef<'_, Self> {
         slf
     }

@@ -20,7 +20,7 @@ use crate::dataset::opened::{OpenDataset, named_columns};
 use crate::dataset::{self, Dataset};
 use crate::error::OrRaise;
 use crate::loader::gpu::{Gpu, PythonAllocator};
-use crate::loader::iterator::{Cursor, DeviceIterator, Iteration, LoaderIterator, lock};
+use crate::loader::iterator::{Cursor, DeviceIterator, Iteration, PyBatchIterator, lock};
 use crate::schema::hex;
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyUserWarning, PyValueError};
 use pyo3::prelude::*;
@@ -295,8 +295,8 @@ impl Loader {
 
     /// Returns a reader of arbitrary samples with the columns, casts and padding of this loader.
     /// It has no threads.
-    fn reader(&self, py: Python<'_>) -> LoaderReader {
-        LoaderReader { process: process::id(), reader: Mutex::new(py.detach(|| self.loader.reader())) }
+    fn reader(&self, py: Python<'_>) -> PySampleReader {
+        PySampleReader { process: process::id(), reader: Mutex::new(py.detach(|| self.loader.reader())) }
     }
 
     /// The number of batches from a position of an epoch to its end.
@@ -316,9 +316,9 @@ impl Loader {
         Ok(usize::try_from(self.loader.batches_per_epoch())?)
     }
 
-    fn __iter__(&self, py: Python<'_>) -> PyResult<LoaderIterator> {
+    fn __iter__(&self, py: Python<'_>) -> PyResult<PyBatchIterator> {
         let (batches, iteration) = self.begin(py)?;
-        Ok(LoaderIterator(Iteration::new(batches, &self.cursor, iteration)))
+        Ok(PyBatchIterator(Iteration::new(batches, &self.cursor, iteration)))
     }
 
     /// Iterates like ``iter``, but the GPU of the loader decodes the batches. ``allocate`` takes a
@@ -345,13 +345,13 @@ impl Loader {
 }
 
 /// Reads samples in the form that a loader delivers, on the calling thread.
-#[pyclass(frozen, module = "tensilo")]
-pub struct LoaderReader {
+#[pyclass(frozen, module = "tensilo", name = "SampleReader")]
+pub struct PySampleReader {
     process: u32,
     reader: Mutex<SampleReader>,
 }
 
-impl LoaderReader {
+impl PySampleReader {
     fn check_process(&self) -> PyResult<()> {
         match self.process == process::id() {
             true => Ok(()),
@@ -363,7 +363,7 @@ impl LoaderReader {
 }
 
 #[pymethods]
-impl LoaderReader {
+impl PySampleReader {
     /// Reads samples in the order of ``indices``, which may contain duplicates.
     fn take(&self, py: Python<'_>, indices: Bound<'_, PyAny>) -> PyResult<Batch> {
         self.check_process()?;

@@ -156,7 +156,7 @@ pub fn _append(
         let dataset = Dataset::open(&target)?;
         let mut changes = dataset.change()?;
         let shard_bytes = shard_bytes.map_or(u64::MAX, |count| count.0);
-        changes.import_rows(&inputs, shard_bytes, &options, &mut |at| update(progress, at))?;
+        changes.append_rows(&inputs, shard_bytes, &options, &mut |at| update(progress, at))?;
         let appended = changes.sample_count().saturating_sub(dataset.sample_count());
         if appended > 0 {
             publish(changes, "append", time)?;

@@ -146,7 +146,7 @@ impl FolderState {
 
     fn end_shard(&mut self) -> Result<()> {
         let Some(shard) = self.shard.take() else { return Ok(()) };
-        let ended = shard.writer.finish().map_err(DataError::from).and_then(|_| self.changes.append(&shard.path));
+        let ended = shard.writer.finish().map_err(DataError::from).and_then(|_| self.changes.add_file(&shard.path));
         self.has_lost = ended.is_err();
         ended
     }

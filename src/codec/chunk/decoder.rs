@@ -20,7 +20,7 @@ use crate::codec::{
 };
 use crate::format::{
     chunk::{ChunkEntry, ChunkHeader, Part, PartTable},
-    content::{Content, validity_bytes},
+    content::{self, Content, validity_bytes},
     schema::Layout,
 };
 use crate::{Error, Result, limits};
@@ -266,8 +266,10 @@ impl ChunkDecoder {
         let parts = chunk.parts()?;
         let [validity, shape, values] = chunk.ranges(&parts)?;
         let [expected_validity, expected_shape] = self.expected_validity_and_shape(layout, &parts)?;
+        check_raw_bytes("validity", parts.validity, expected_validity, n)?;
         self.parts[VALIDITY] = locate(parts.validity, tables, 1, true, expected_validity, validity, body)?;
         self.decode::<VALIDITY>(body)?;
+        check_raw_bytes("shape", parts.shape, expected_shape, n)?;
         self.parts[SHAPE] = locate(parts.shape, tables, 4, true, expected_shape, shape, body)?;
         let all_same = brief && !layout.is_nested() && self.constant::<SHAPE>(body)?.is_some();
         self.shape_count = if all_same { n.min(2) } else { n };
@@ -279,6 +281,7 @@ impl ChunkDecoder {
         self.decode::<SHAPE>(body)?;
         self.parts[VALUES] = PartBytes::Absent;
         let expected_values = self.value_bytes(layout, body)?;
+        check_raw_bytes("values", parts.values, expected_values, n)?;
         self.parts[VALUES] =
             locate(parts.values, tables, layout.element_bytes, FILE_ORDER_IS_NATIVE, expected_values, values, body)?;
         Ok(parts)
@@ -293,9 +296,12 @@ impl ChunkDecoder {
             let shape = self.sample_count.checked_mul(layout.shape_bytes()).ok_or_else(wrong_length)?;
             return Ok([validity, shape]);
         }
+        if !parts.shape.raw_bytes.is_multiple_of(4) {
+            let message = format!("the shape part has {} bytes, expected a multiple of 4", parts.shape.raw_bytes);
+            return Err(Error::corrupt("R-4.5", message));
+        }
         let [validity, shape] = [parts.validity, parts.shape].map(|part| usize::try_from(part.raw_bytes));
-        let shape = shape.ok().filter(|bytes| bytes % 4 == 0).ok_or_else(wrong_length)?;
-        Ok([validity.map_err(|_| wrong_length())?, shape])
+        Ok([validity.map_err(|_| wrong_length())?, shape.map_err(|_| wrong_length())?])
     }
 
     /// Returns the decoded length that the values must have. In a nested column, also
@@ -475,21 +481,23 @@ impl ChunkDecoder {
     }
 }
 
-/// Finds the bytes of a part, and checks that they decode to `expected` bytes. If `in_place`,
-/// stored bytes that need no decoding are used in place.
+/// Checks that a part decodes to `expected` bytes, which is the length for its samples.
+fn check_raw_bytes(name: &str, part: Part, expected: usize, sample_count: usize) -> Result<()> {
+    let (found, expected) = (u64::from(part.raw_bytes), u64_of(expected));
+    if found == expected { Ok(()) } else { Err(content::wrong_length(name, found, expected, sample_count)) }
+}
+
+/// Finds the bytes of a part that decodes to `raw_bytes` bytes. If `in_place`, stored bytes that
+/// need no decoding are used in place.
 fn locate(
     part: Part,
     tables: &dyn Tables,
     element_bytes: usize,
     in_place: bool,
-    expected: usize,
+    raw_bytes: usize,
     range: Range<usize>,
     body: Body<'_>,
 ) -> Result<PartBytes> {
-    let raw_bytes = usize::try_from(part.raw_bytes).map_err(|_| wrong_length())?;
-    if raw_bytes != expected {
-        return Err(wrong_length());
-    }
     let encoding = encoding(part.encoding)?;
     if raw_bytes == 0 {
         return match range.is_empty() && encoding.field() == RAW.field() {
@@ -512,6 +520,7 @@ fn locate(
     })
 }
 
+/// Returns the error for lengths that overflow, or that earlier checks exclude.
 fn wrong_length() -> Error {
     Error::corrupt("R-4.5", "a part of the chunk has the wrong length for its samples")
 }

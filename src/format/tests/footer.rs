@@ -4,14 +4,14 @@ use super::index::run;
 use super::{FILE, rule};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::{ContentHasher, ContentId, Footer, TableEntry};
-use crate::format::index::Run;
+use crate::format::index::ChunkRun;
 use crate::format::region::RegionHeader;
 use crate::format::{CastFacts, Flags, schema_block};
 use crate::{ColumnSchema, DType, Result, Schema, Shape, limits};
 
 const FOOTER_AT: u64 = 1 << 20;
 
-fn footer(sample_count: u64, runs: &[Run]) -> Footer {
+fn footer(sample_count: u64, runs: &[ChunkRun]) -> Footer {
     let chunk_count = runs.iter().map(|run| run.chunk_count).sum();
     let column = ColumnRecord { chunk_count, runs: runs.to_vec(), ..ColumnRecord::default() };
     Footer {
@@ -46,20 +46,20 @@ fn parse(footer: &Footer) -> Result<Footer> {
 #[test]
 fn runs_cover_all_samples_in_chunks_that_can_be() {
     const MAX: u64 = limits::CHUNK_SAMPLES as u64;
-    let good: [(u64, &[Run]); 7] = [
+    let good: [(u64, &[ChunkRun]); 7] = [
         (0, &[]),
         (5, &[run(0, 5, 5, 0)]),
         (5, &[run(0, 5, 3, 2)]),
         (4, &[run(0, 4, 2, 2)]),
         (MAX, &[run(0, MAX, 1, limits::CHUNK_SAMPLES)]),
         (MAX + 1, &[run(0, MAX + 1, 2, 0)]),
-        (9, &[run(0, 4, 2, 2), Run { offset: 8192, ..run(4, 5, 1, 0) }]),
+        (9, &[run(0, 4, 2, 2), ChunkRun { offset: 8192, ..run(4, 5, 1, 0) }]),
     ];
     for (samples, runs) in good {
         let footer = footer(samples, runs);
         assert_eq!(parse(&footer).expect("a footer"), footer);
     }
-    let bad: [(u64, &[Run]); 11] = [
+    let bad: [(u64, &[ChunkRun]); 11] = [
         (1, &[]),
         (5, &[run(1, 4, 1, 0)]),
         (4, &[run(1, 4, 1, 0)]),
@@ -84,8 +84,9 @@ fn runs_cover_all_samples_in_chunks_that_can_be() {
 
 #[test]
 fn the_pages_of_all_runs_lie_before_the_footer() {
-    let parse = |footer_at, runs: &[Run]| rule(parse_at(footer_at, &footer(5 * runs.len() as u64, runs), &schema()));
-    let run_at = |offset, first_sample| Run { offset, ..run(first_sample, 5, 1, 0) };
+    let parse =
+        |footer_at, runs: &[ChunkRun]| rule(parse_at(footer_at, &footer(5 * runs.len() as u64, runs), &schema()));
+    let run_at = |offset, first_sample| ChunkRun { offset, ..run(first_sample, 5, 1, 0) };
     assert_eq!(parse(FOOTER_AT, &[run_at(FOOTER_AT - 96, 0)]), None);
     assert_eq!(parse(FOOTER_AT, &[run_at(FOOTER_AT - 95, 0)]), Some("R-7.3"));
 }
@@ -93,8 +94,8 @@ fn the_pages_of_all_runs_lie_before_the_footer() {
 #[test]
 fn no_page_is_in_two_runs_of_a_file() {
     // a page with one entry takes 96 bytes
-    let run_at = |offset, first_sample| Run { offset, ..run(first_sample, 5, 1, 0) };
-    let of_one_column = |runs: &[Run]| rule(parse(&footer(5 * runs.len() as u64, runs)));
+    let run_at = |offset, first_sample| ChunkRun { offset, ..run(first_sample, 5, 1, 0) };
+    let of_one_column = |runs: &[ChunkRun]| rule(parse(&footer(5 * runs.len() as u64, runs)));
     assert_eq!(of_one_column(&[run_at(192, 0), run_at(0, 5), run_at(96, 10)]), None);
     for other in [96, 1, 95, 191] {
         assert_eq!(of_one_column(&[run_at(96, 0), run_at(other, 5)]), Some("R-7.3"), "{other}");
@@ -114,7 +115,7 @@ fn no_page_is_in_two_runs_of_a_file() {
 fn counts_in_a_footer_end_at_their_limits() {
     let empty = Footer { columns: Vec::new(), ..footer(0, &[]) };
     let parse = |footer: Footer| parse_at(FOOTER_AT, &footer, &Schema::default());
-    let last = limits::RUNS as u32 - 1;
+    let last = limits::CHUNK_RUNS as u32 - 1;
     assert!(parse(Footer { commit: last, sample_count: limits::SAMPLES, ..empty.clone() }).is_ok());
     assert_eq!(rule(parse(Footer { commit: last + 1, ..empty.clone() })), Some("R-7.5"));
     assert_eq!(rule(parse(Footer { sample_count: limits::SAMPLES + 1, ..empty })), Some("R-7.5"));
@@ -146,11 +147,11 @@ fn tables_ascend_and_are_no_more_than_the_format_allows() {
 #[cfg_attr(miri, ignore = "megabytes")]
 fn runs_are_no_more_than_the_format_allows() {
     let parse = |count: u64| {
-        let runs: Vec<Run> = (0..count).map(|i| Run { offset: 128 * i, ..run(i, 1, 1, 0) }).collect();
+        let runs: Vec<ChunkRun> = (0..count).map(|i| ChunkRun { offset: 128 * i, ..run(i, 1, 1, 0) }).collect();
         parse_at(128 * count, &footer(count, &runs), &schema()).map(|found| assert_eq!(found.columns[0].runs, runs))
     };
-    assert_eq!(rule(parse(limits::RUNS as u64)), None);
-    assert_eq!(rule(parse(limits::RUNS as u64 + 1)), Some("R-7.2"));
+    assert_eq!(rule(parse(limits::CHUNK_RUNS as u64)), None);
+    assert_eq!(rule(parse(limits::CHUNK_RUNS as u64 + 1)), Some("R-7.2"));
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::{FILE, rule};
 use crate::ErrorKind;
 use crate::format::chunk::ChunkEntry;
-use crate::format::index::{PageHeader, Run, page, samples_per_chunk};
+use crate::format::index::{ChunkRun, PageHeader, page, samples_per_chunk};
 use crate::format::region::RegionHeader;
 use crate::limits::INDEX_PAGE_BYTES;
 
@@ -38,8 +38,8 @@ fn pages_have_1_to_126_entries_and_nothing_else() {
     }
 }
 
-pub(super) fn run(first_sample: u64, sample_count: u64, chunk_count: u64, samples_per_chunk: u32) -> Run {
-    Run { offset: 4096, first_sample, sample_count, chunk_count, samples_per_chunk }
+pub(super) fn run(first_sample: u64, sample_count: u64, chunk_count: u64, samples_per_chunk: u32) -> ChunkRun {
+    ChunkRun { offset: 4096, first_sample, sample_count, chunk_count, samples_per_chunk }
 }
 
 #[test]

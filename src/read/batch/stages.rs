@@ -145,12 +145,15 @@ impl Decoder {
                 format!("expected {count} positions, one for each sample of the plan, but got {}", positions.len());
             return Err(Error::bad_argument(message));
         }
-        let sample_bytes = layout.inner_bytes;
+        let (sample_bytes, batch_bytes) = (layout.inner_bytes, out.len());
         match first_of_run(positions) {
             Some(first) => {
-                let start = first.checked_mul(sample_bytes).ok_or_else(too_many)?;
-                let length = count.checked_mul(sample_bytes).ok_or_else(too_many)?;
-                let bytes_out = out.get_mut(start..).and_then(|rest| rest.get_mut(..length)).ok_or_else(too_few)?;
+                let batch_too_large = || too_many(first.saturating_add(count), sample_bytes);
+                let start = first.checked_mul(sample_bytes).ok_or_else(batch_too_large)?;
+                let length = count.checked_mul(sample_bytes).ok_or_else(batch_too_large)?;
+                let last = first.saturating_add(count.saturating_sub(1));
+                let bytes_out = out.get_mut(start..).and_then(|rest| rest.get_mut(..length));
+                let bytes_out = bytes_out.ok_or_else(|| outside_batch(last, batch_bytes, sample_bytes))?;
                 let mut out = WholeOutput { bytes: bytes_out, sample_bytes };
                 self.decode_column_to(plan, bytes, number, column, &mut out)?;
                 check_delivered(column, &plan.list.selection, &Destination::Bytes(out.bytes))
@@ -160,9 +163,9 @@ impl Decoder {
                 if highest
                     .checked_add(1)
                     .and_then(|end| end.checked_mul(sample_bytes))
-                    .is_none_or(|end| end > out.len())
+                    .is_none_or(|end| end > batch_bytes)
                 {
-                    return Err(too_few());
+                    return Err(outside_batch(highest, batch_bytes, sample_bytes));
                 }
                 let mut out = ScatteredOutput { bytes: out, sample_bytes, positions };
                 self.decode_column_to(plan, bytes, number, column, &mut out)?;
@@ -275,8 +278,9 @@ impl FixedOutput for ScatteredOutput<'_> {
 }
 
 #[cold]
-fn too_few() -> Error {
-    Error::bad_argument("a position is outside the batch")
+fn outside_batch(position: usize, batch_bytes: usize, sample_bytes: usize) -> Error {
+    let count = batch_bytes.checked_div(sample_bytes).unwrap_or(0);
+    Error::bad_argument(format!("position {position} is outside the batch, which has room for {count} samples"))
 }
 
 /// Prepares a buffer that will receive the shapes and nulls of samples, but no values.

@@ -2,8 +2,8 @@
 //! them.
 //!
 //! A [`Selection`] sorts the requested samples, so that each chunk is visited once. The *position*
-//! of a sample is its index in the request; its *rank* is its index in ascending order. A [`Task`]
-//! is a range of ranks that one chunk serves. Tasks are independent: any thread can run any of
+//! of a sample is its index in the request; its *sorted_index* is its index in ascending order. A [`Task`]
+//! is a range of sorted_indices that one chunk serves. Tasks are independent: any thread can run any of
 //! them.
 //!
 //! What to fetch is a trade-off between few bytes and few requests. The options, from the fewest
@@ -35,7 +35,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The samples of a request in ascending order, each with its position in the request. The index of
-/// a sample in this order is its *rank*.
+/// a sample in this order is its *sorted_index*.
 #[derive(Default)]
 pub(in crate::read) struct Selection {
     /// Samples and their positions. Empty if the request is a range.
@@ -90,47 +90,50 @@ impl Selection {
         }
     }
 
-    /// Returns the sample of a rank, and its position in the request.
+    /// Returns the sample of a sorted_index, and its position in the request.
     #[inline]
-    pub(in crate::read) fn get(&self, rank: usize) -> (u64, usize) {
+    pub(in crate::read) fn get(&self, sorted_index: usize) -> (u64, usize) {
         match &self.range {
-            Some(range) => (range.start.saturating_add(u64_of(rank)), rank),
-            // unreachable, because ranks are below the count; no chunk contains sample `u64::MAX`,
+            Some(range) => (range.start.saturating_add(u64_of(sorted_index)), sorted_index),
+            // unreachable, because sorted_indices are below the count; no chunk contains sample `u64::MAX`,
             // so using it would be an error
-            None => self.order.get(rank).copied().unwrap_or((u64::MAX, 0)),
+            None => self.order.get(sorted_index).copied().unwrap_or((u64::MAX, 0)),
         }
     }
 
     /// Returns the sample at a position of the request.
     pub(in crate::read) fn at_position(&self, position: usize) -> Option<u64> {
-        (0..self.sample_count()).map(|rank| self.get(rank)).find(|(_, at)| *at == position).map(|(sample, _)| sample)
+        (0..self.sample_count())
+            .map(|sorted_index| self.get(sorted_index))
+            .find(|(_, at)| *at == position)
+            .map(|(sample, _)| sample)
     }
 
-    /// Returns the first rank, at or after `rank`, whose sample is at or after `end`.
-    fn rank_of_end(&self, rank: usize, end: u64) -> usize {
+    /// Returns the first sorted_index, at or after `sorted_index`, whose sample is at or after `end`.
+    fn sorted_index_of_end(&self, sorted_index: usize, end: u64) -> usize {
         match &self.range {
             Some(range) => {
                 let count = end.min(range.end).saturating_sub(range.start);
                 usize::try_from(count).unwrap_or(usize::MAX)
             }
             None => {
-                let rest = self.order.get(rank..).unwrap_or(&[]);
-                rank + rest.iter().take_while(|(sample, _)| *sample < end).count()
+                let rest = self.order.get(sorted_index..).unwrap_or(&[]);
+                sorted_index + rest.iter().take_while(|(sample, _)| *sample < end).count()
             }
         }
     }
 
-    /// Returns how many ranks, starting at `rank` and before `end`, have consecutive samples at
+    /// Returns how many sorted_indices, starting at `sorted_index` and before `end`, have consecutive samples at
     /// consecutive positions.
     #[inline]
-    pub(in crate::read) fn run(&self, rank: usize, end: usize) -> usize {
+    pub(in crate::read) fn run(&self, sorted_index: usize, end: usize) -> usize {
         if self.range.is_some() {
-            return end.saturating_sub(rank);
+            return end.saturating_sub(sorted_index);
         }
-        let mut ranks = self.order.get(rank..end).unwrap_or(&[]).iter();
-        let Some(&(mut sample, mut position)) = ranks.next() else { return 0 };
+        let mut sorted_indices = self.order.get(sorted_index..end).unwrap_or(&[]).iter();
+        let Some(&(mut sample, mut position)) = sorted_indices.next() else { return 0 };
         let mut count = 1;
-        for &(next, next_position) in ranks {
+        for &(next, next_position) in sorted_indices {
             if next != sample.saturating_add(1) || next_position != position + 1 {
                 break;
             }
@@ -139,15 +142,15 @@ impl Selection {
         count
     }
 
-    /// Returns how many ranks, starting at `rank` and before `end`, have samples without a gap.
-    fn dense(&self, rank: usize, end: usize) -> usize {
+    /// Returns how many sorted_indices, starting at `sorted_index` and before `end`, have samples without a gap.
+    fn dense(&self, sorted_index: usize, end: usize) -> usize {
         if self.range.is_some() {
-            return end.saturating_sub(rank);
+            return end.saturating_sub(sorted_index);
         }
-        let ranks = self.order.get(rank..end).unwrap_or(&[]);
+        let sorted_indices = self.order.get(sorted_index..end).unwrap_or(&[]);
         // each window has exactly two elements
-        let gap = ranks.windows(2).position(|pair| pair[1].0 > pair[0].0.saturating_add(1));
-        gap.map_or(ranks.len(), |at| at + 1)
+        let gap = sorted_indices.windows(2).position(|pair| pair[1].0 > pair[0].0.saturating_add(1));
+        gap.map_or(sorted_indices.len(), |at| at + 1)
     }
 }
 
@@ -170,7 +173,7 @@ pub(in crate::read) enum Fetch {
 #[derive(Clone, Debug)]
 pub(in crate::read) struct Task {
     pub location: ChunkLocation,
-    /// The ranks of its samples in the selection.
+    /// The sorted_indices of its samples in the selection.
     pub ranks: Range<usize>,
     /// The bytes of the file to fetch. Empty if nothing is fetched.
     pub bytes: Range<u64>,
@@ -279,7 +282,7 @@ impl TaskList {
         match self.selection.range() {
             Some(samples) => column.index_ranges(samples, &mut self.upcoming),
             None => (0..self.selection.sample_count())
-                .map(|rank| self.selection.get(rank).0)
+                .map(|sorted_index| self.selection.get(sorted_index).0)
                 .try_for_each(|sample| column.index_ranges(&(sample..sample.saturating_add(1)), &mut self.upcoming)),
         }
     }
@@ -355,9 +358,9 @@ impl TaskList {
         let count = self.selection.sample_count();
         let cached_location = cached_chunk.and_then(OpenChunk::location);
         let mut before = cached_location.map(|location| location.entry.samples().end);
-        let mut rank = 0;
-        while rank < count {
-            let (sample, _) = self.selection.get(rank);
+        let mut sorted_index = 0;
+        while sorted_index < count {
+            let (sample, _) = self.selection.get(sorted_index);
             let mut block_index = None;
             let location = match cached_location {
                 Some(location) if location.entry.samples().contains(&sample) => *location,
@@ -372,13 +375,14 @@ impl TaskList {
                     }
                 }
             };
-            let end = self.selection.rank_of_end(rank, location.entry.samples().end).max(rank + 1);
+            let end =
+                self.selection.sorted_index_of_end(sorted_index, location.entry.samples().end).max(sorted_index + 1);
             let samples = location.sample_count();
             let is_range = self.selection.is_range();
-            let is_whole_chunk = is_range && location.position_of(sample) == 0 && end - rank >= samples;
+            let is_whole_chunk = is_range && location.position_of(sample) == 0 && end - sorted_index >= samples;
             let task = Task {
                 location,
-                ranks: rank..end,
+                ranks: sorted_index..end,
                 bytes: 0..0,
                 blocks: None,
                 column: number,
@@ -394,7 +398,7 @@ impl TaskList {
                 requested.push(RequestedChunk { task, block_index });
             }
             before = Some(location.entry.samples().end);
-            rank = end;
+            sorted_index = end;
         }
         Ok(())
     }
@@ -487,8 +491,8 @@ impl TaskList {
         let body = Body::whole(block_index.body());
         let start = task.location.entry.offset.saturating_add(HEADER_LEN);
         let first = self.tasks.len();
-        for rank in task.ranks.clone() {
-            let (sample, _) = self.selection.get(rank);
+        for sorted_index in task.ranks.clone() {
+            let (sample, _) = self.selection.get(sorted_index);
             let i = task.location.position_of(sample);
             // `i` is below the chunk's sample count
             let bytes = planner.values_range(column, body, &(i..i.saturating_add(1)));
@@ -503,13 +507,19 @@ impl TaskList {
                 && needed.start <= blocks.end
             {
                 blocks.end = blocks.end.max(needed.end);
-                last.ranks.end = rank + 1;
+                last.ranks.end = sorted_index + 1;
                 last.bytes.end = start.saturating_add(u64_of(blocks.end)); // no overflow: inside the chunk
                 continue;
             }
             let bytes = start.saturating_add(u64_of(needed.start))..start.saturating_add(u64_of(needed.end));
             let blocks = Some((block_index.clone(), needed));
-            self.push(Task { ranks: rank..rank + 1, bytes, fetch: Fetch::Blocks, blocks, ..task.clone() })?;
+            self.push(Task {
+                ranks: sorted_index..sorted_index + 1,
+                bytes,
+                fetch: Fetch::Blocks,
+                blocks,
+                ..task.clone()
+            })?;
         }
         Ok(())
     }
@@ -522,15 +532,15 @@ impl TaskList {
             let before = sample.saturating_sub(task.location.entry.first_sample);
             start.saturating_add(before.saturating_mul(sample_bytes)) // no overflow: inside the chunk
         };
-        let mut rank = task.ranks.start;
-        while rank < task.ranks.end {
-            let end = rank + self.selection.dense(rank, task.ranks.end).max(1);
-            let (first, last) = (self.selection.get(rank).0, self.selection.get(end - 1).0);
+        let mut sorted_index = task.ranks.start;
+        while sorted_index < task.ranks.end {
+            let end = sorted_index + self.selection.dense(sorted_index, task.ranks.end).max(1);
+            let (first, last) = (self.selection.get(sorted_index).0, self.selection.get(end - 1).0);
             let bytes = offset_of(first)..offset_of(last.saturating_add(1));
             let length = usize::try_from(bytes.end.saturating_sub(bytes.start)).unwrap_or(usize::MAX);
             check_inside(&*column.file.source, bytes.start, length)?;
-            self.push(Task { ranks: rank..end, bytes, fetch: Fetch::Values, ..task.clone() })?;
-            rank = end;
+            self.push(Task { ranks: sorted_index..end, bytes, fetch: Fetch::Values, ..task.clone() })?;
+            sorted_index = end;
         }
         Ok(())
     }
@@ -602,7 +612,7 @@ fn check_selection(column: &ColumnInner, selection: &Selection) -> Result<()> {
     if column.index().salvaged_chunks.is_none() {
         return Ok(());
     }
-    let sample = |rank| selection.get(rank).0;
+    let sample = |sorted_index| selection.get(sorted_index).0;
     if let (true, Some(last)) = (selection.is_range(), selection.last()) {
         return column.check_not_lost(&(sample(0)..last.saturating_add(1)));
     }

@@ -182,7 +182,7 @@ pub(in crate::read) fn begin_buffer(column: &ColumnInner, tasks: &TaskList, buff
     if layout.has_shape() {
         return Ok(());
     }
-    let bytes = count.checked_mul(layout.inner_bytes).ok_or_else(too_many)?;
+    let bytes = count.checked_mul(layout.inner_bytes).ok_or_else(|| too_many(count, layout.inner_bytes))?;
     buffer.values.resize(bytes)
 }
 
@@ -200,9 +200,9 @@ pub(in crate::read) fn check_length(column: &ColumnInner, count: usize, length: 
     Err(Error::bad_argument(message))
 }
 
-/// Returns the error for a request that does not fit in memory.
-pub(in crate::read) fn too_many() -> Error {
-    Error::over_limit("the samples do not fit in memory")
+/// Returns the error for samples of a fixed shape that do not fit in memory.
+pub(in crate::read) fn too_many(sample_count: usize, sample_bytes: usize) -> Error {
+    Error::over_limit(format!("{sample_count} samples of {sample_bytes} bytes do not fit in memory"))
 }
 
 /// The requested elements of a stored block.

@@ -17,7 +17,7 @@ use crate::read::chunk::facts::{
 };
 use crate::read::chunk::part_ranges::{body_in, check_raw_values, part_ranges};
 use crate::read::cursor::Cursor;
-use crate::read::sample::{List, Sample, nested, not_nested};
+use crate::read::sample::{List, Sample, nested_error, not_nested_error};
 use crate::{Profile, Result};
 use std::ops::Range;
 
@@ -113,7 +113,7 @@ impl Column {
     fn try_view_list(&self, i: u64) -> Result<Option<List<'_>>> {
         self.schema().check_known()?;
         if !self.0.layout().is_nested() {
-            return Err(not_nested());
+            return Err(not_nested_error());
         }
         let Some((content, in_chunk, values)) = self.find_in_memory(i)? else { return Ok(None) };
         List::of_sample(&self.0, content, in_chunk, values, None).map(Some)
@@ -122,7 +122,7 @@ impl Column {
     fn try_view(&self, i: u64) -> Result<Option<Sample<'_>>> {
         self.schema().check_known()?;
         if self.0.layout().is_nested() {
-            return Err(nested());
+            return Err(nested_error());
         }
         let Some((content, in_chunk, values)) = self.find_in_memory(i)? else { return Ok(None) };
         let values = content.values.get(values).unwrap_or(&[]); // in bounds: checked with the range

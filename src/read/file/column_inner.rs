@@ -20,7 +20,7 @@ use crate::bytes::le::u64_of;
 use crate::bytes::memory;
 use crate::codec::{Tables, ZstdDictionary, encoding};
 use crate::format::ColumnSchema;
-use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHeader, Run, parse_entry};
+use crate::format::index::{ChunkRun, ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHeader, parse_entry};
 use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind};
 use crate::format::schema::Layout;
 use crate::open::coalesce::range_length;
@@ -214,7 +214,7 @@ impl ColumnInner {
 
     /// Finds the entry of a sample in a run with chunks of different sizes: first the page, then
     /// the entry in it.
-    fn search(&self, bytes: FileBytes<'_>, number: usize, run: &Run, sample: u64) -> Result<u64> {
+    fn search(&self, bytes: FileBytes<'_>, number: usize, run: &ChunkRun, sample: u64) -> Result<u64> {
         let starts_after =
             |index: u64| -> Result<bool> { Ok(self.entry(bytes, number, run, index)?.entry.first_sample > sample) };
         let of_page = |page: u64| starts_after(page.saturating_mul(PAGE_ENTRIES));
@@ -227,7 +227,7 @@ impl ColumnInner {
 
     /// Reads entry `entry` of a run. Verifies its page on first touch, and caches it unless the
     /// file is in memory.
-    fn entry(&self, bytes: FileBytes<'_>, number: usize, run: &Run, entry: u64) -> Result<ChunkLocation> {
+    fn entry(&self, bytes: FileBytes<'_>, number: usize, run: &ChunkRun, entry: u64) -> Result<ChunkLocation> {
         let index = self.index();
         let (page, in_page) = (entry / PAGE_ENTRIES, entry % PAGE_ENTRIES);
         if entry >= run.chunk_count {
@@ -267,7 +267,7 @@ impl ColumnInner {
     fn check_page<'b>(
         &self,
         bytes: FileBytes<'b>,
-        run: &Run,
+        run: &ChunkRun,
         page: u64,
         chunks_before: u64,
         buffer: &'b mut Vec<u8>,
@@ -316,7 +316,7 @@ pub(in crate::read) fn index_mismatch(what: &str) -> Error {
 }
 
 /// Returns the pages of a run that probably contain the entries of these samples.
-fn pages_of(run: &Run, samples: &Range<u64>) -> Range<u64> {
+fn pages_of(run: &ChunkRun, samples: &Range<u64>) -> Range<u64> {
     let last = samples.end.saturating_sub(1);
     let page = |sample: u64| {
         Some(sample.saturating_sub(run.first_sample).checked_div(run.samples_per_chunk.into())? / PAGE_ENTRIES)
@@ -330,7 +330,7 @@ fn pages_of(run: &Run, samples: &Range<u64>) -> Range<u64> {
 
 /// Returns the page of a run that contains the entry of a sample if all chunks have about the same
 /// length.
-fn guessed_page(run: &Run, sample: u64) -> u64 {
+fn guessed_page(run: &ChunkRun, sample: u64) -> u64 {
     let before = u128::from(sample.saturating_sub(run.first_sample));
     // no overflow: below 2^128
     let page = before * u128::from(run.page_count()) / u128::from(run.sample_count.max(1));

@@ -29,7 +29,7 @@ use std::{io, iter};
 pub struct OpenOptions {
     pub(in crate::read) verification: Verification,
     max_chunk_bytes: Option<u32>,
-    pub(in crate::read) file_bytes: Option<u64>,
+    commit_within: Option<u64>,
 }
 
 impl OpenOptions {
@@ -64,14 +64,14 @@ impl OpenOptions {
     /// A commit ends with its trailer. To find the length of the file at its last commit, subtract
     /// a reader's [`tail_bytes`](crate::Reader::tail_bytes) from its
     /// [`file_bytes`](crate::Reader::file_bytes).
-    pub fn file_bytes(mut self, bytes: u64) -> Self {
-        self.file_bytes = Some(bytes);
+    pub fn commit_within(mut self, bytes: u64) -> Self {
+        self.commit_within = Some(bytes);
         self
     }
 
-    /// Returns the value set by [`OpenOptions::file_bytes`], for functions that create a source.
-    pub fn explicit_file_bytes(&self) -> Option<u64> {
-        self.file_bytes
+    /// Returns the value set by [`OpenOptions::commit_within`], for functions that create a source.
+    pub fn explicit_commit_within(&self) -> Option<u64> {
+        self.commit_within
     }
 
     /// Returns the limit of [`OpenOptions::max_chunk_bytes`].
@@ -80,7 +80,7 @@ impl OpenOptions {
     }
 
     /// Opens a file by path, with positional reads (`pread`).
-    pub fn open_file(self, path: impl AsRef<Path>) -> Result<Reader> {
+    pub fn open(self, path: impl AsRef<Path>) -> Result<Reader> {
         let path = path.as_ref();
         let open = || {
             let source: Arc<dyn Source> = Arc::new(PositionedFile::open(path)?);
@@ -90,7 +90,7 @@ impl OpenOptions {
     }
 
     /// Opens a file from any source.
-    pub fn open(self, source: impl Source + 'static) -> Result<Reader> {
+    pub fn open_source(self, source: impl Source + 'static) -> Result<Reader> {
         let source: Arc<dyn Source> = Arc::new(source);
         self.open_through(source.clone(), None, |_| Ok(source))
     }
@@ -149,9 +149,9 @@ impl OpenOptions {
         }))
     }
 
-    /// Limits a source to the number of bytes set by [`OpenOptions::file_bytes`], if any.
+    /// Limits a source to the number of bytes set by [`OpenOptions::commit_within`], if any.
     fn limit(&self, source: Arc<dyn Source>) -> Arc<dyn Source> {
-        match self.file_bytes {
+        match self.commit_within {
             Some(bytes) => Arc::new(FirstBytes::new(source, bytes)),
             None => source,
         }
@@ -175,12 +175,12 @@ impl Reader {
     /// Opens a file with positional reads (`pread`). This is safe, and the right choice for network
     /// file systems. Samples cannot be viewed without copying.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
-        OpenOptions::new().open_file(path)
+        OpenOptions::new().open(path)
     }
 
     /// Opens a file in memory. The reader owns `bytes`; pass an `Arc<[u8]>` to share them.
     pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Self> {
-        OpenOptions::new().open(InMemory(bytes))
+        OpenOptions::new().open_source(InMemory(bytes))
     }
 
     /// Returns the columns and the file's metadata.

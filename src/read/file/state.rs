@@ -15,7 +15,7 @@ use crate::bytes::le::u64_of;
 use crate::bytes::memory;
 use crate::format::chunk::{ChunkEntry, ChunkHeader};
 use crate::format::column_record::ColumnRecord;
-use crate::format::index::Run;
+use crate::format::index::ChunkRun;
 use crate::format::region::HEADER_LEN;
 use crate::format::schema::Layout;
 use crate::format::{ColumnSchema, ContentId, FileId, Schema};
@@ -207,7 +207,7 @@ impl ColumnIndex {
     }
 
     /// Returns the run that contains sample `sample`, and its number.
-    pub(in crate::read) fn run_of(&self, sample: u64) -> Option<(usize, &Run)> {
+    pub(in crate::read) fn run_of(&self, sample: u64) -> Option<(usize, &ChunkRun)> {
         let number = match self.facts.runs.len() {
             1 => 0,
             _ => self.facts.runs.partition_point(|run| run.end_sample() <= sample),

@@ -29,7 +29,7 @@ use crate::bytes::memory;
 use crate::format::ContentId;
 use crate::format::chunk::{ChunkEntry, ChunkHeader};
 use crate::format::footer::{ContentHasher, Footer, TableEntry, TableHeader, Trailer};
-use crate::format::index::{ENTRY_BYTES, PAGE_ENTRIES, PageHeader, Run, entry_to_bytes, parse_entry};
+use crate::format::index::{ChunkRun, ENTRY_BYTES, PAGE_ENTRIES, PageHeader, entry_to_bytes, parse_entry};
 use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind};
 use crate::open::body;
 use crate::open::source::Source;
@@ -210,7 +210,7 @@ fn better(best: Option<Chain>, other: Option<Chain>, content_id: Option<ContentI
 
 /// Restores the entries of a run from the headers of consecutive chunks, forwards from its first
 /// sample and backwards from its last. The other entries are `None`.
-fn restore(headers: &[IndexedChunk], column: u32, run: &Run) -> Result<Vec<Option<ChunkEntry>>> {
+fn restore(headers: &[IndexedChunk], column: u32, run: &ChunkRun) -> Result<Vec<Option<ChunkEntry>>> {
     let start = headers.partition_point(|(of, _)| *of < column);
     let end = headers.partition_point(|(of, _)| *of <= column);
     let headers = headers.get(start..end).unwrap_or(&[]);
@@ -317,7 +317,7 @@ impl<'a> Collector<'a> {
     ) -> Result<Option<Chain>> {
         let columns = (0..).zip(&footer.columns);
         let runs = columns.flat_map(|(column, facts): (u32, _)| facts.runs.iter().map(move |run| (column, *run)));
-        let mut runs: Vec<(u32, Run)> = runs.filter(|(_, run)| run.offset > after).collect();
+        let mut runs: Vec<(u32, ChunkRun)> = runs.filter(|(_, run)| run.offset > after).collect();
         // a commit adds at most one run to a column (chapter 6)
         let has_one_each = runs.is_sorted_by(|(column, _), (next, _)| column < next);
         runs.sort_unstable_by_key(|(_, run)| run.offset);
@@ -347,7 +347,7 @@ impl<'a> Collector<'a> {
     /// Returns the entries of all pages of these runs, which belong to one commit; `None` if some
     /// are missing. Prefers intact pages, and restores the other pages from chunk headers. If
     /// `restores` is set, prefers restored pages, because intact ones can be stale.
-    fn pages(&self, runs: &[(u32, Run)], commit: Range<u64>, restores: bool) -> Result<Option<Vec<u8>>> {
+    fn pages(&self, runs: &[(u32, ChunkRun)], commit: Range<u64>, restores: bool) -> Result<Option<Vec<u8>>> {
         let mut all = Vec::new();
         let mut headers: Option<Vec<IndexedChunk>> = None;
         for (column, run) in runs {
@@ -384,7 +384,7 @@ impl<'a> Collector<'a> {
     }
 
     /// Returns the entries of a page of a run if the page is intact and at the expected offset.
-    fn page(&self, column: u32, run: &Run, page: u64) -> Result<Option<Vec<u8>>> {
+    fn page(&self, column: u32, run: &ChunkRun, page: u64) -> Result<Option<Vec<u8>>> {
         let offset = run.page_offset(page);
         let Some(region) = self.region(offset).filter(|region| region.is_intact) else { return Ok(None) };
         let header = &region.header;
@@ -432,7 +432,7 @@ impl<'a> Collector<'a> {
         header: &RegionHeader,
         footer: &Footer,
         after: u64,
-        runs: &[(u32, Run)],
+        runs: &[(u32, ChunkRun)],
         pages: &[u8],
     ) -> Result<Chain> {
         let entries = pages.as_chunks::<ENTRY_BYTES>().0;

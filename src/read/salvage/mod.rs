@@ -79,7 +79,7 @@ struct KnownCommit {
 #[derive(Default)]
 #[non_exhaustive]
 pub struct SalvageOptions<'a> {
-    decode: bool,
+    deep: bool,
     verification: Verification,
     commit: Option<KnownCommit>,
     content_id: Option<ContentId>,
@@ -94,8 +94,8 @@ impl<'a> SalvageOptions<'a> {
 
     /// Sets whether to also decode chunks (default: no). A chunk that does not decode is lost even
     /// if its checksum is correct. Only a faulty writer causes that; damage does not.
-    pub fn decode(mut self, decode: bool) -> Self {
-        self.decode = decode;
+    pub fn deep(mut self, deep: bool) -> Self {
+        self.deep = deep;
         self
     }
 
@@ -192,7 +192,7 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     let mut progress = ScanProgress::new(source.byte_count(), options.progress);
     let regions = scan::regions(&*source, &mut progress)?;
     let identity = scan::identify(&*source, &regions)?;
-    if options.decode {
+    if options.deep {
         progress.begin_decoding(regions.iter().map(|region| &region.header));
     }
     let evidence = Evidence::collect(&*source, &identity, &regions, options.content_id)?;
@@ -200,7 +200,7 @@ fn salvage_shared(source: Arc<dyn Source>, options: SalvageOptions<'_>) -> Resul
     let column_count = identity.schema.columns.len();
     let foreign = Foreign::find(&regions, |region| evidence.claim(&region.header, column_count))?;
     let judges = (&evidence, &foreign);
-    let mut found = chunks::collect(&*source, &identity, judges, &regions, options.decode, &mut progress)?;
+    let mut found = chunks::collect(&*source, &identity, judges, &regions, options.deep, &mut progress)?;
     if let Some(commit) = options.commit {
         found.end_at(commit.sample_count)?;
     }

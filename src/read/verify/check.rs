@@ -69,10 +69,10 @@ pub fn verify(source: &dyn Source, mut options: VerifyOptions<'_>) -> Result<Ver
     let span_bytes = span_bytes(source, end.checked_div(chunk_count));
     let layouts = file_header.schema.columns.iter().map(|column| column.layout()).collect::<Result<Vec<_>>>()?;
     let tables = SeenTables::new(source, file_header.fields.file_id);
-    let worker = |_| BodyCheck::new(source, &layouts, &tables, options.decode);
+    let worker = |_| BodyCheck::new(source, &layouts, &tables, options.deep);
     let mut workers: Vec<_> = (0..options.threads.max(1)).map(worker).collect();
     let mut walk = Walk::new(source, &file_header, end);
-    let mut file_check = FileCheck::new(source, &file_header, options.decode);
+    let mut file_check = FileCheck::new(source, &file_header, options.deep);
     loop {
         let (visited, error) = Batch::check(&mut walk, &tables, &mut workers, span_bytes);
         let is_over = visited.is_empty();

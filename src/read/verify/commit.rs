@@ -15,7 +15,9 @@ use crate::format::Flags;
 use crate::format::chunk::{ChunkEntry, ChunkHeader};
 use crate::format::column_record::ColumnRecord;
 use crate::format::footer::{ContentHasher, ContentId, Footer, TableEntry, TableHeader, Trailer};
-use crate::format::index::{ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHeader, Run, parse_entry, samples_per_chunk};
+use crate::format::index::{
+    ChunkRun, ENTRY_BYTES, PAGE_BYTES, PAGE_ENTRIES, PageHeader, parse_entry, samples_per_chunk,
+};
 use crate::format::region::{HEADER_LEN, RegionHeader, RegionKind, align};
 use crate::open::FileHeader;
 use crate::{Error, Result};
@@ -59,7 +61,7 @@ impl ColumnCheck {
         if self.listed == 0
             && let (Some(first), Some(last)) = (self.chunks.first(), self.chunks.last())
         {
-            self.facts.runs.push(Run {
+            self.facts.runs.push(ChunkRun {
                 offset,
                 first_sample: first.first_sample,
                 sample_count: last.samples().end.saturating_sub(first.first_sample),
@@ -242,7 +244,8 @@ impl<'a> CommitCheck<'a> {
                 .map(move |run| (*run, column))
                 .collect::<Vec<_>>()
         };
-        let mut runs: Vec<(Run, &ColumnCheck)> = footer.columns.iter().zip(&self.columns).flat_map(of_column).collect();
+        let mut runs: Vec<(ChunkRun, &ColumnCheck)> =
+            footer.columns.iter().zip(&self.columns).flat_map(of_column).collect();
         // they do not overlap: parsing has checked
         runs.sort_unstable_by_key(|(run, _)| run.offset);
         let (runs, columns): (Vec<_>, Vec<_>) = runs.into_iter().unzip();

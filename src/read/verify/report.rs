@@ -7,7 +7,7 @@
 //! that finding, so that nothing is reported twice. Otherwise the loss is a separate finding.
 
 use crate::format::chunk::ChunkEntry;
-use crate::format::index::{PAGE_BYTES, PAGE_ENTRIES, Run};
+use crate::format::index::{ChunkRun, PAGE_BYTES, PAGE_ENTRIES};
 use crate::format::region::{HEADER_LEN, RegionKind, align};
 use crate::{Error, ErrorKind, Result, limits};
 use std::ops::{ControlFlow, Range};
@@ -16,14 +16,14 @@ use std::sync::Arc;
 /// The options of [`verify`](crate::verify::verify).
 #[non_exhaustive]
 pub struct VerifyOptions<'a> {
-    pub(super) decode: bool,
+    pub(super) deep: bool,
     pub(super) threads: usize,
     pub(super) progress: Option<&'a mut dyn FnMut(u64) -> ControlFlow<()>>,
 }
 
 impl Default for VerifyOptions<'_> {
     fn default() -> Self {
-        Self { decode: false, threads: 1, progress: None }
+        Self { deep: false, threads: 1, progress: None }
     }
 }
 
@@ -38,8 +38,8 @@ impl<'a> VerifyOptions<'a> {
     ///
     /// Cost: decodes every chunk. A chunk of a few hundred bytes can decode to 64 MiB, so a hostile
     /// file of a megabyte can take minutes. Use [`VerifyOptions::progress`] to limit the time.
-    pub fn decode(mut self, decode: bool) -> Self {
-        self.decode = decode;
+    pub fn deep(mut self, deep: bool) -> Self {
+        self.deep = deep;
         self
     }
 
@@ -97,7 +97,8 @@ pub enum FileState {
 }
 
 impl FileState {
-    /// Returns the name that the command line prints, such as `"unfinished"`.
+    /// Returns the name that the command line prints, such as `"unfinished"`. The name of
+    /// [`Intact`](Self::Intact) is `"ok"`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Intact => "ok",
@@ -125,7 +126,7 @@ pub struct Finding {
     /// with a byte in one of the blocks are lost, but empty samples in this range are not. For an
     /// index page, these are the samples that are found through it.
     pub samples: Option<Range<u64>>,
-    /// The error, which names the violated rule of the specification.
+    /// The error, which names the broken rule of the specification.
     pub error: Error,
 }
 
@@ -228,7 +229,7 @@ pub(super) fn gaps(
 /// Returns the samples of the chunks that page `page` of a run lists. They are known if all chunks
 /// of the run were found, if all have the same number of samples, or if the run has a single page.
 /// Otherwise returns `None`.
-pub(super) fn samples_of_page(run: &Run, page: u64, chunks: &[ChunkEntry]) -> Option<Range<u64>> {
+pub(super) fn samples_of_page(run: &ChunkRun, page: u64, chunks: &[ChunkEntry]) -> Option<Range<u64>> {
     let entries = page.saturating_mul(PAGE_ENTRIES);
     if run.samples_per_chunk > 0 {
         let per_chunk = u64::from(run.samples_per_chunk);
@@ -311,7 +312,7 @@ impl Findings {
 
     /// Returns the lost pages of these runs as pairs of run index and page number. The runs are in
     /// ascending order and do not overlap. A page is lost if its bytes cannot be a region.
-    pub(super) fn lost_pages(&self, runs: &[Run], from: u64) -> Vec<(usize, u64)> {
+    pub(super) fn lost_pages(&self, runs: &[ChunkRun], from: u64) -> Vec<(usize, u64)> {
         let mut lost = Vec::new();
         let first = self
             .unidentified

@@ -239,7 +239,7 @@ pub fn contents(file: &[u8]) -> std::result::Result<Vec<u32>, String> {
         .and_then(|mut rows| rows.range_into(0..reader.sample_count(), &mut columns))
         .map_err(|error| error.to_string())?;
     let found = numbers(&columns, reader.sample_count() as u32)?;
-    let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).map_err(|error| error.to_string())?;
+    let report = verify(&InMemory(file), VerifyOptions::new().deep(true)).map_err(|error| error.to_string())?;
     let end = report.file_bytes - reader.tail_bytes();
     let harmless = |damage: &crate::read::Finding| match damage.error.rule() {
         Some("R-2.7") => damage.file_range.start >= end,
@@ -277,7 +277,7 @@ pub fn check_append(file: &[u8], what: &str) {
     });
     appended.unwrap_or_else(|error| panic!("{what}: {error}"));
     let bytes = disk.bytes(path()).unwrap();
-    let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().decode(true)).unwrap();
+    let report = verify(&InMemory(bytes.as_slice()), VerifyOptions::new().deep(true)).unwrap();
     assert!(report.findings.is_empty(), "{what}: {:?}", report.findings);
     assert!(contents(&bytes).unwrap().ends_with(&[9; 3]), "{what}");
 }

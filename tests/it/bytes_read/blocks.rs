@@ -307,7 +307,7 @@ fn views_of_damaged_blocks_are_refused_by_policies_that_check() {
         (Verification::Always, Err(Some("R-5.16"))),
         (Verification::Never, Ok(true)),
     ] {
-        let reader = OpenOptions::new().verification(verification).open(InMemory(damaged.clone())).unwrap();
+        let reader = OpenOptions::new().verification(verification).open_source(InMemory(damaged.clone())).unwrap();
         let column = reader.column("x").unwrap();
         for _ in 0..2 {
             let view = column.view(169).map(|view| view.is_some());

@@ -41,7 +41,7 @@ struct CountingReader {
 impl CountingReader {
     fn new(options: OpenOptions, file: CountingSource) -> Self {
         let source = Arc::new(file);
-        Self { reader: options.open(source.clone()).unwrap(), source }
+        Self { reader: options.open_source(source.clone()).unwrap(), source }
     }
 
     fn column(&self, name: &str) -> tensilo::Result<Column> {
@@ -338,7 +338,7 @@ fn chunks_that_decode_to_more_than_the_limit_are_refused_and_those_at_it_are_not
     for profile in [Profile::Raw, Profile::Fast] {
         for (limit, refused) in [(CHUNK_BYTES, false), (CHUNK_BYTES - 1, true)] {
             let reader =
-                OpenOptions::new().max_chunk_bytes(limit as u32).open(file(profile, SAMPLES, ELEMENTS)).unwrap();
+                OpenOptions::new().max_chunk_bytes(limit as u32).open_source(file(profile, SAMPLES, ELEMENTS)).unwrap();
             let column = reader.column("x").unwrap();
             assert_eq!(column.chunk(0).unwrap().unwrap().raw_bytes, CHUNK_BYTES);
             let first = column.cursor().read_slice(0, &mut out).map_err(|error| error.kind());
@@ -383,7 +383,7 @@ fn views_of_damaged_chunks_are_refused_by_policies_that_check() {
     for (verification, refuses) in
         [(Verification::FirstTouch, true), (Verification::Always, true), (Verification::Never, false)]
     {
-        let reader = OpenOptions::new().verification(verification).open(InMemory(damaged.clone())).unwrap();
+        let reader = OpenOptions::new().verification(verification).open_source(InMemory(damaged.clone())).unwrap();
         let column = reader.column("x").unwrap();
         for _ in 0..2 {
             let rule = column.view(chunk.samples.start).map(|view| view.is_some());

@@ -28,7 +28,7 @@ pub fn check(reader: &Reader, table: &Table, plan: &WritePlan, seed: u64) {
 
 fn check_sample(column: &ColumnSchema, found: &Sample, expected: &ModelSample, what: &str) {
     assert_eq!(found.is_null(), expected.is_none(), "{what}: null");
-    assert_eq!(found.shape(), full_shape(column, expected), "{what}: shape");
+    assert_eq!(found.extents(), full_shape(column, expected), "{what}: shape");
     let bytes = stored_bytes(column, expected);
     assert_eq!(found.bytes(), bytes, "{what}: bytes");
     with_element!(column.dtype, T => {
@@ -120,7 +120,7 @@ fn check_buffer(schema: &ColumnSchema, buffer: &ColumnBuffer, expected: &[&Model
     }
     assert!(!buffer.is_null(expected.len()), "{what}: null after the last");
     if !schema.shape.is_ragged() {
-        assert!(buffer.offsets().is_empty() && buffer.extents().is_empty(), "{what}: fixed shape");
+        assert!(buffer.offsets().is_empty() && buffer.varying_extents().is_empty(), "{what}: fixed shape");
         return;
     }
     let varying = schema.shape.varying_count();
@@ -128,7 +128,7 @@ fn check_buffer(schema: &ColumnSchema, buffer: &ColumnBuffer, expected: &[&Model
         .iter()
         .flat_map(|sample| sample.as_ref().map_or(vec![0; varying], |value| value.extents.clone()))
         .collect();
-    assert_eq!(buffer.extents(), extents, "{what}: extents");
+    assert_eq!(buffer.varying_extents(), extents, "{what}: extents");
     assert_eq!(buffer.offsets().len(), expected.len() + 1, "{what}: offsets");
     let mut offset = 0;
     for (i, sample) in expected.iter().enumerate() {

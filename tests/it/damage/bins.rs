@@ -55,7 +55,7 @@ fn a_damaged_block_of_bins_loses_its_samples_and_a_block_index_those_of_its_chun
                 let mut damaged = file.clone();
                 damaged[bytes.clone()].iter_mut().for_each(|byte| *byte = !*byte);
                 // decoding would also find most of these faults
-                let options = SalvageOptions::new().decode(block_index_count % 2 == 1);
+                let options = SalvageOptions::new().deep(block_index_count % 2 == 1);
                 let salvaged = salvage(InMemory(damaged), options).unwrap();
                 for (column, (found, intact)) in read_left(&salvaged).iter().zip(&intact).enumerate() {
                     let is_lost = |i: u64| column == chunk.location.column && lost.contains(&i);

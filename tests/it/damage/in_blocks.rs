@@ -51,7 +51,7 @@ struct FlippedChunk<'a> {
 impl FlippedChunk<'_> {
     /// Checks that verification names exactly what is lost.
     fn check_verified(&self, damaged: &[u8], bytes: &Range<usize>, decode: bool) {
-        let report = verify(&InMemory(damaged), VerifyOptions::new().decode(decode)).unwrap();
+        let report = verify(&InMemory(damaged), VerifyOptions::new().deep(decode)).unwrap();
         let [damage] = &report.findings[..] else { panic!("{}: {:?}", self.what, report.findings) };
         let (first, last) = (self.lost[0], self.lost[self.lost.len() - 1]);
         assert_eq!(damage.samples, Some(first..last + 1), "{}", self.what);
@@ -106,7 +106,7 @@ pub fn flip(is_chosen: fn(u16) -> bool) -> [u64; 3] {
                     }
                     _ => assert!(is_noticed(&damaged), "{}", flipped.what),
                 }
-                let options = SalvageOptions::new().decode(bit % 128 == 0);
+                let options = SalvageOptions::new().deep(bit % 128 == 0);
                 let salvaged = salvage(InMemory(damaged.clone()), options).unwrap();
                 flipped.check_losses(&salvaged);
                 if is_read(bit) {
@@ -146,7 +146,7 @@ fn a_file_read_by_position_gives_the_samples_of_the_other_blocks() {
                 damaged[bit / 8] ^= 1 << (bit % 8);
                 let what = format!("{name}, column {}, bit {bit}", chunk.location.column);
                 let flipped = FlippedChunk { intact: &intact, chunk, lost: &block.samples, what };
-                let reader = OpenOptions::new().open(Positional(damaged.clone())).unwrap();
+                let reader = OpenOptions::new().open_source(Positional(damaged.clone())).unwrap();
                 flipped.check_reads(&reader, bit as u64);
                 let salvaged = salvage(Positional(damaged.clone()), SalvageOptions::new()).unwrap();
                 flipped.check_losses(&salvaged);
@@ -179,7 +179,7 @@ fn a_damaged_block_of_a_chunk_of_many_costs_no_sample_of_another() {
         let what = format!("block {number}");
         let flipped = FlippedChunk { intact: &intact, chunk, lost: &block.samples, what };
         flipped.check_reads(&Reader::from_bytes(damaged.clone()).unwrap(), number as u64);
-        flipped.check_reads(&OpenOptions::new().open(Positional(damaged)).unwrap(), number as u64);
+        flipped.check_reads(&OpenOptions::new().open_source(Positional(damaged)).unwrap(), number as u64);
     }
 }
 
@@ -197,12 +197,12 @@ fn samples_left_of_damaged_chunks_can_be_rewritten() {
                 damaged[chunk.blocks[block].bytes.end - 1] ^= 0x20;
             }
         }
-        let salvaged = salvage(InMemory(damaged), SalvageOptions::new().decode(true)).unwrap();
+        let salvaged = salvage(InMemory(damaged), SalvageOptions::new().deep(true)).unwrap();
         let all_lost = salvaged.losses.of_all();
         for drop_lost in [false, true] {
             let options = RewriteOptions::new().drop_lost(drop_lost);
             let written = salvaged.write_to(Stream(Vec::new()), &WriterOptions::new(), options).unwrap().sink.0;
-            assert!(verify(&InMemory(&written), VerifyOptions::new().decode(true)).unwrap().findings.is_empty());
+            assert!(verify(&InMemory(&written), VerifyOptions::new().deep(true)).unwrap().findings.is_empty());
             let found = read_all(&written);
             for ((column, (_, lost)), found) in salvaged.losses.columns.iter().enumerate().zip(found) {
                 let left = (0..).zip(&intact[column]).filter(|&(i, _)| !drop_lost || !all_lost.contains(i));

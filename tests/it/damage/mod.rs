@@ -45,7 +45,7 @@ fn read_all(file: &[u8]) -> Vec<Vec<Sample>> {
 fn read_one(cursor: &mut Cursor, i: u64) -> Result<Sample> {
     if cursor.column().schema().levels.is_empty() {
         let sample = cursor.read(i)?;
-        return Ok((!sample.is_null()).then(|| (sample.shape().to_vec(), sample.bytes().to_vec())));
+        return Ok((!sample.is_null()).then(|| (sample.extents().to_vec(), sample.bytes().to_vec())));
     }
     let list = cursor.read_list(i)?;
     let (mut extents, mut bytes) = (Vec::new(), Vec::new());
@@ -61,7 +61,7 @@ fn flatten(list: &List<'_>, extents: &mut Vec<u32>, bytes: &mut Vec<u8>) -> Resu
     for item in list.items() {
         let item = item?;
         extents.push(u32::from(item.is_null()));
-        extents.extend(item.shape());
+        extents.extend(item.extents());
         bytes.extend(item.bytes());
     }
     Ok(())

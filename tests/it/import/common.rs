@@ -68,7 +68,7 @@ pub fn tensors<T: Element>(file: &Reader, name: &str) -> Vec<Option<(Vec<u32>, V
     let mut cursor = file.column(name).unwrap().cursor();
     let sample = |i| {
         let sample = cursor.read(i).unwrap();
-        (!sample.is_null()).then(|| (sample.shape().to_vec(), sample.as_slice::<T>().unwrap().to_vec()))
+        (!sample.is_null()).then(|| (sample.extents().to_vec(), sample.as_slice::<T>().unwrap().to_vec()))
     };
     (0..file.sample_count()).map(sample).collect()
 }

@@ -186,7 +186,7 @@ fn collection() -> Vec<(String, Vec<u8>)> {
 fn samples(file: &Reader) -> Vec<String> {
     let mut cursor = file.column("x").unwrap().cursor();
     (0..file.sample_count())
-        .map(|i| cursor.read(i).map(|s| format!("{:?} {:?}", s.shape(), s.bytes())).unwrap())
+        .map(|i| cursor.read(i).map(|s| format!("{:?} {:?}", s.extents(), s.bytes())).unwrap())
         .collect()
 }
 

@@ -226,7 +226,7 @@ fn a_cancelled_export_or_salvage_leaves_nothing() {
     fs::remove_file(&out).unwrap();
     let source = || PositionedFile::open(folder.file()).unwrap();
     let read = |go_on: &mut dyn FnMut() -> ControlFlow<()>| {
-        salvage(source(), SalvageOptions::new().decode(true).progress(&mut |_, _| go_on())).map(|_| ())
+        salvage(source(), SalvageOptions::new().deep(true).progress(&mut |_, _| go_on())).map(|_| ())
     };
     assert!(cancelled(read, is_absent) > 2);
     let salvaged = salvage(source(), SalvageOptions::new()).unwrap();

@@ -174,7 +174,7 @@ pub fn entries_of(plan: &Plan, buffer: &ColumnBuffer) -> Vec<Entry> {
             return Entry::Null;
         }
         let bytes = if varying == 0 { &buffer.bytes()[i * fixed..][..fixed] } else { buffer.ragged_bytes(i).unwrap() };
-        Entry::Item { extents: buffer.extents()[i * varying..][..varying].to_vec(), bytes: bytes.to_vec() }
+        Entry::Item { extents: buffer.varying_extents()[i * varying..][..varying].to_vec(), bytes: bytes.to_vec() }
     };
     let mut entries: Vec<Entry> = (0..buffer.item_count()).map(item).collect();
     for lists in buffer.lists().iter().rev() {
@@ -200,7 +200,7 @@ fn item_of(item: &Sample<'_>) -> Entry {
     if item.is_null() {
         return Entry::Null;
     }
-    Entry::Item { extents: item.shape().to_vec(), bytes: item.bytes().to_vec() }
+    Entry::Item { extents: item.extents().to_vec(), bytes: item.bytes().to_vec() }
 }
 
 /// Returns the entry with all extents, as samples have them.

@@ -14,7 +14,7 @@ use tensilo::{OpenOptions, Reader, Schema, Verification, Writer, WriterOptions};
 
 /// Checks a file that is read from this source.
 fn check_source(source: impl Source + 'static, verification: Verification, columns: &[(&Plan, &[Entry])]) {
-    let reader = OpenOptions::new().verification(verification).open(source).unwrap();
+    let reader = OpenOptions::new().verification(verification).open_source(source).unwrap();
     check_file(&reader, columns);
 }
 

@@ -28,7 +28,7 @@ fn lists_of_a_plain_column_are_refused_by_views_and_reads_alike() {
 #[test]
 fn a_null_item_that_may_not_be_null_is_refused_by_every_read() {
     let file = bytes("invalid/R-4.6-null-of-one-level.hex");
-    let reader = OpenOptions::new().open(InMemory(file)).unwrap();
+    let reader = OpenOptions::new().open_source(InMemory(file)).unwrap();
     let column = reader.column("x").unwrap();
     let rule = |error: Option<tensilo::Error>| error.and_then(|error| error.rule());
     let mut cursor = column.cursor();
@@ -46,7 +46,7 @@ fn a_null_item_that_may_not_be_null_is_refused_by_every_read() {
 fn a_text_that_is_not_utf8_is_named_by_the_number_of_its_item() {
     for (vector, part) in [("text-of-list", "item 1 of the chunk is not UTF-8"), ("boundary-of-items", "item 0")] {
         let file = bytes(&format!("invalid/R-4.9-{vector}.hex"));
-        let report = verify(&InMemory(file), VerifyOptions::new().decode(true)).unwrap();
+        let report = verify(&InMemory(file), VerifyOptions::new().deep(true)).unwrap();
         let error = &report.findings[0].error;
         assert!(error.message().contains(part), "{vector}: {error}");
     }

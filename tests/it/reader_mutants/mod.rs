@@ -96,7 +96,7 @@ fn second_verdicts(files: &[Vec<u8>]) -> Vec<String> {
 
 /// Returns the verdict of the crate on a file, in the words of the script.
 fn verdict(file: &[u8]) -> String {
-    let refused = match verify(&InMemory(file), VerifyOptions::new().decode(true)) {
+    let refused = match verify(&InMemory(file), VerifyOptions::new().deep(true)) {
         Ok(report) => report.findings.into_iter().next().map(|damage| damage.error),
         Err(error) => Some(error),
     };
@@ -146,7 +146,7 @@ fn add_item(crc: &mut crc32fast::Hasher, schema: &ColumnSchema, item: &tensilo::
     if item.is_null() {
         return crc.update(b"null");
     }
-    let dimensions = item.shape().iter().zip(schema.shape.extents());
+    let dimensions = item.extents().iter().zip(schema.shape.extents());
     let varying = dimensions.filter(|(_, extent)| **extent == tensilo::Extent::Varying);
     crc.update(format!("{:?}", varying.map(|(extent, _)| *extent).collect::<Vec<u32>>()).as_bytes());
     let mut bytes = item.bytes().to_vec();

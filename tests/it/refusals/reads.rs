@@ -109,7 +109,8 @@ fn blocks_whose_ends_descend_within_a_sample_are_refused() {
     let mut build = Build::new(&[column("x", U8, false, &[20_000])]);
     build.chunk(&Chunk::of_values(30, (0, RAW_BYTES, &[7; RAW_BYTES as usize])));
     build.chunk(&Chunk::of_values(30, (4 | 256, RAW_BYTES, &descending_blocks())));
-    let reader = OpenOptions::new().open(Positional(build.finish(0, &[(0, 1), (260, 1)]))).expect("the file opens");
+    let reader =
+        OpenOptions::new().open_source(Positional(build.finish(0, &[(0, 1), (260, 1)]))).expect("the file opens");
     let column = reader.column("x").expect("a column");
     let mut out = ColumnBuffer::new();
     let rule = |read: tensilo::Result<()>| read.expect_err("blocks descend").rule();

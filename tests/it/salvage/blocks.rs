@@ -43,7 +43,7 @@ fn numbers(profile: Profile) -> (Vec<u8>, BlockedChunk) {
 
 /// Returns the first and the last sample of each lost range of the only column.
 fn lost(file: &[u8], decode: bool) -> Vec<(u64, u64)> {
-    let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new().decode(decode)).expect("a schema");
+    let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new().deep(decode)).expect("a schema");
     ends(&salvaged.losses.of(&["x"]).expect("a column"))
 }
 
@@ -115,7 +115,7 @@ fn damaged_blocks_are_named_with_what_they_cost() {
     [1, 2, 6].into_iter().for_each(|block| file[chunk.blocks[block].bytes.end - 1] ^= 1);
     for decode in [false, true] {
         assert_eq!(lost(&file, decode), [(8, 23), (48, 55)]);
-        let report = verify(&InMemory(&file), VerifyOptions::new().decode(decode)).expect("memory can be read");
+        let report = verify(&InMemory(&file), VerifyOptions::new().deep(decode)).expect("memory can be read");
         let found: Vec<_> =
             report.findings.iter().map(|damage| (damage.samples.clone(), damage.error.rule())).collect();
         assert_eq!(found, [(Some(8..24), Some("R-5.16")), (Some(48..56), Some("R-5.16"))]);
@@ -147,7 +147,7 @@ fn blocks_that_do_not_decode_are_lost_if_salvage_decodes() {
     assert_eq!(lost(&file, false), [(8, 15)]);
     assert_eq!(lost(&file, true), [(8, 15), (40, 47)]);
     let findings = |file: &[u8], decode: bool| {
-        let report = verify(&InMemory(file), VerifyOptions::new().decode(decode)).expect("memory can be read");
+        let report = verify(&InMemory(file), VerifyOptions::new().deep(decode)).expect("memory can be read");
         report.findings.iter().map(|damage| damage.samples.clone()).collect::<Vec<_>>()
     };
     assert_eq!(findings(&file, false), [Some(8..16)]);

@@ -108,7 +108,7 @@ fn all_intact_chunks_of_damaged_files_are_recovered_and_nothing_else() {
                 damage.apply(&mut damaged, &foreign, random);
             }
         }
-        match salvage(InMemory(damaged.to_vec()), SalvageOptions::new().decode(random.one_in(2))) {
+        match salvage(InMemory(damaged.to_vec()), SalvageOptions::new().deep(random.one_in(2))) {
             Ok(salvaged) if salvaged.reader.file_id() == Reader::from_bytes(foreign.to_vec()).unwrap().file_id() => {
                 counts[2] += 1
             }
@@ -173,7 +173,7 @@ fn sectors_that_cannot_be_read_are_damage_and_no_failure() {
             }
         }
         let expected = salvage(InMemory(garbage.to_vec()), SalvageOptions::new());
-        let found = salvage(Disk { file: intact, bad }, SalvageOptions::new().decode(true));
+        let found = salvage(Disk { file: intact, bad }, SalvageOptions::new().deep(true));
         let (Ok(expected), Ok(found)) = (&expected, &found) else {
             assert!(expected.is_err() && found.is_err(), "file {seed}");
             continue;

@@ -12,7 +12,7 @@ use tensilo_testing::Random;
 #[test]
 fn a_file_that_is_whole_has_lost_nothing_and_its_end_is_known() {
     let (table, file) = FilePlan::arbitrary(&mut Random(1)).write("");
-    let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new().decode(true)).expect("a whole file");
+    let salvaged = salvage(InMemory(file.to_vec()), SalvageOptions::new().deep(true)).expect("a whole file");
     assert!(salvaged.losses.is_empty() && salvaged.file_header_is_intact && salvaged.end_is_known);
     assert_eq!(salvaged.committed_samples, Some(table.sample_count as u64));
     let reader = Reader::from_bytes(file.to_vec()).expect("a whole file");
@@ -81,7 +81,7 @@ fn progress_ends_when_all_bytes_have_been_read() {
             calls.push((done, total));
             ControlFlow::Continue(())
         };
-        let options = SalvageOptions::new().decode(decode).progress(&mut progress);
+        let options = SalvageOptions::new().deep(decode).progress(&mut progress);
         salvage(InMemory(file.to_vec()), options).expect("a whole file");
         assert!(calls.len() > chunks(&file).len() && calls.is_sorted(), "{calls:?}");
         let bytes = file.len() as u64;

@@ -30,7 +30,7 @@ fn check_values(reader: &Reader, column: usize, lost: &LostSamples, table: &Tabl
         match cursor.read(i) {
             Ok(sample) => {
                 assert_eq!(sample.is_null(), expected.is_none(), "sample {i}");
-                assert_eq!(sample.shape(), full_shape(schema, expected), "sample {i}");
+                assert_eq!(sample.extents(), full_shape(schema, expected), "sample {i}");
                 assert_eq!(sample.bytes(), stored_bytes(schema, expected), "sample {i}");
                 assert!(!lost.contains(i), "sample {i} was read and is lost");
             }

@@ -146,7 +146,7 @@ proptest! {
                 Damage::ALL[damage].apply(&mut damaged, &intact, random);
             }
         }
-        if let Ok(salvaged) = salvage(InMemory(damaged.clone()), SalvageOptions::new().decode(decode)) {
+        if let Ok(salvaged) = salvage(InMemory(damaged.clone()), SalvageOptions::new().deep(decode)) {
             check_salvaged(&salvaged, &lists, &intact, &damaged);
             check_rewritten(&salvaged, &lists);
         }
@@ -200,7 +200,7 @@ fn chunks_that_do_not_decode_are_lost_if_salvage_decodes() {
             let mut damaged = intact.clone();
             damaged[at] ^= 0x81;
             seal_chunk(&mut damaged, location.bytes.start);
-            let Ok(salvaged) = salvage(InMemory(damaged), SalvageOptions::new().decode(true)) else {
+            let Ok(salvaged) = salvage(InMemory(damaged), SalvageOptions::new().deep(true)) else {
                 continue; // an encoding of a newer release
             };
             let lost = &salvaged.losses.columns[number].1;

@@ -39,7 +39,7 @@ fn samples_of_two_varying_dimensions_are_left_out() {
     let mut cursor = reader.column("ragged").expect("a column").cursor();
     for (at, i) in (0..4).chain(6..12).enumerate() {
         let sample = cursor.read(at as u64).expect("a sample");
-        assert_eq!(sample.shape(), sides(i));
+        assert_eq!(sample.extents(), sides(i));
         assert!(sample.bytes().iter().all(|byte| *byte == i as u8), "{i}: {:?}", sample.bytes());
     }
     assert_eq!(reader.sample_count(), 10);

@@ -39,7 +39,7 @@ fn samples_of(reader: &Reader) -> Samples {
                 true => format!("{:?}", entry_of(cursor.read_list(i)?)),
                 false => {
                     let sample = cursor.read(i)?;
-                    format!("{} {:?} {:?}", sample.is_null(), sample.shape(), sample.bytes())
+                    format!("{} {:?} {:?}", sample.is_null(), sample.extents(), sample.bytes())
                 }
             })
         };
@@ -115,7 +115,7 @@ impl Twins {
     /// Checks that all confirmed samples of a mixture are of one file, and that a new file of the
     /// remaining samples says which are not confirmed.
     fn check(&self, mixed: &[u8], decode: bool) {
-        let Ok(salvaged) = salvage(InMemory(mixed.to_vec()), SalvageOptions::new().decode(decode)) else { return };
+        let Ok(salvaged) = salvage(InMemory(mixed.to_vec()), SalvageOptions::new().deep(decode)) else { return };
         let found = checked_samples(&salvaged);
         let differs = |expected: &Samples| {
             let columns = found.iter().zip(expected).zip(&salvaged.unconfirmed.columns);
@@ -250,7 +250,7 @@ proptest! {
         let random = &mut Random(seed);
         let rarely = random.below(2) + 1;
         let mixed = twins.with_old_regions(&[b"TSLC", b"TSLT"], || random.below(1 + rarely) == 0);
-        let salvaged = salvage(InMemory(mixed.clone()), SalvageOptions::new().decode(decode)).expect("a schema");
+        let salvaged = salvage(InMemory(mixed.clone()), SalvageOptions::new().deep(decode)).expect("a schema");
         let found = checked_samples(&salvaged);
         prop_assert!(salvaged.unconfirmed.is_empty() && salvaged.end_is_known);
         for (found, expected) in found.iter().zip(&twins.new_samples) {
@@ -470,9 +470,9 @@ fn a_block_index_of_another_chunk_proves_nothing() {
     let stale = location.start + 64..location.start + 30_000;
     new[stale.clone()].copy_from_slice(&old[stale]);
     for decode in [false, true] {
-        let salvaged = salvage(InMemory(new.clone()), SalvageOptions::new().decode(decode)).expect("a schema");
+        let salvaged = salvage(InMemory(new.clone()), SalvageOptions::new().deep(decode)).expect("a schema");
         assert_eq!(lost(&salvaged), [(0, 64)]);
-        let report = verify(&InMemory(&new), VerifyOptions::new().decode(decode)).expect("memory can be read");
+        let report = verify(&InMemory(&new), VerifyOptions::new().deep(decode)).expect("memory can be read");
         let found: Vec<_> =
             report.findings.iter().map(|damage| (damage.samples.clone(), damage.error.rule())).collect();
         assert_eq!(found, [(Some(0..64), Some("R-2.6"))]);

@@ -29,7 +29,7 @@ fn rule(error: &Error) -> &'static str {
 
 /// Returns the rule that verification names first.
 fn verify_rule(source: &impl Source, decode: bool) -> Option<&'static str> {
-    match verify(source, VerifyOptions::new().decode(decode)) {
+    match verify(source, VerifyOptions::new().deep(decode)) {
         Ok(report) => report.findings.first().map(|damage| rule(&damage.error)),
         Err(error) => Some(rule(&error)),
     }
@@ -39,7 +39,7 @@ fn verify_rule(source: &impl Source, decode: bool) -> Option<&'static str> {
 /// reading names.
 fn walk<S: Source + 'static>(source: S, verification: Verification) -> (Option<&'static str>, Option<&'static str>) {
     let options = OpenOptions::new().verification(verification).max_chunk_bytes(MAX_PEAK_BYTES as u32 / 16);
-    let reader = match options.open(source) {
+    let reader = match options.open_source(source) {
         Ok(reader) => reader,
         Err(error) => return (Some(rule(&error)), None),
     };
@@ -83,7 +83,7 @@ type Shared = std::sync::Arc<[u8]>;
 
 /// Salvages a file and reads the result; returns a description of the fault, if any.
 fn salvage_and_read(file: &Shared, decode: bool) -> Option<String> {
-    let salvaged = match salvage(InMemory(file.clone()), SalvageOptions::new().decode(decode)) {
+    let salvaged = match salvage(InMemory(file.clone()), SalvageOptions::new().deep(decode)) {
         Ok(salvaged) => salvaged,
         Err(error) => {
             // either the columns are unknown or a newer release wrote the file: any other fault

@@ -33,7 +33,7 @@ fn a_sample_larger_than_a_gibibyte_is_written_and_read() {
     assert_eq!(cursor.read(0).expect("a sample").bytes(), [1, 2]);
     assert_eq!(cursor.read(2).expect("a sample").bytes(), [3]);
     let found = cursor.read(1).expect("a sample");
-    assert_eq!(found.shape(), [size as u32]);
+    assert_eq!(found.extents(), [size as u32]);
     assert!(found.bytes() == large, "the large sample differs");
 }
 
@@ -45,7 +45,7 @@ fn a_chunk_that_is_verified_is_in_memory_once() {
     writer.push(&[Value::tensor(&(0..size).map(noise).collect::<Vec<u8>>())]).expect("a large sample");
     let file = Positional(finish(writer));
     for decode in [false, true] {
-        let (report, peak) = exclusive_test.peak_bytes(|| verify(&file, VerifyOptions::new().decode(decode)));
+        let (report, peak) = exclusive_test.peak_bytes(|| verify(&file, VerifyOptions::new().deep(decode)));
         let findings = report.expect("a readable file").findings;
         assert!(findings.is_empty(), "{findings:?}");
         let limit = 7 * MIB + if decode { size } else { 0 };

@@ -61,14 +61,14 @@ fn the_longest_lists_take_only_a_few_times_their_limit_of_memory() {
             assert!(peak <= max + MIB, "{name}: {what}: {} MiB, expected at most {}", peak / MIB, max / MIB);
         };
         measured("verify", side, &|| {
-            let report = reader.verify(VerifyOptions::new().decode(true)).expect(name);
+            let report = reader.verify(VerifyOptions::new().deep(true)).expect(name);
             assert!(report.findings.is_empty(), "{name}: {:?}", report.findings);
         });
         measured("salvage", side, &|| {
-            let options = SalvageOptions::new().decode(true);
+            let options = SalvageOptions::new().deep(true);
             assert!(salvage(InMemory(file.clone()), options).expect(name).losses.is_empty());
         });
-        let limited = OpenOptions::new().max_chunk_bytes(SIDE / 4).open(InMemory(file.clone())).expect(name);
+        let limited = OpenOptions::new().max_chunk_bytes(SIDE / 4).open_source(InMemory(file.clone())).expect(name);
         let error = limited.column("x").expect(name).cursor().read_list(0).map(|_| ()).expect_err(name);
         assert_eq!(error.kind(), OverLimit);
         if items > 1 << 24 {

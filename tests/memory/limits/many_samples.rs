@@ -51,7 +51,7 @@ fn check_hundred_million(exclusive_test: &ExclusiveTest, profile: Profile) {
     cursor.range_into(99_000_000..SAMPLES as u64, &mut buffer).expect("samples of the file");
     assert!(buffer.bytes().iter().zip(99_000_000..).all(|(found, i)| *found == tiny(i)));
     let (report, peak) =
-        exclusive_test.peak_bytes(|| reader.verify(VerifyOptions::new().decode(true)).expect("a readable file"));
+        exclusive_test.peak_bytes(|| reader.verify(VerifyOptions::new().deep(true)).expect("a readable file"));
     assert!(report.findings.is_empty(), "{:?}", report.findings);
     assert!(peak < 16 * MIB, "{} MiB to verify a file", peak / MIB);
 }
@@ -91,7 +91,7 @@ fn samples_without_bytes_are_counted_and_chunks_of_them_are_bounded() {
     let mut cursor = column.cursor();
     for i in [0, 16_777_215, 16_777_216, samples as u64 - 1] {
         let sample = cursor.read(i).expect("a sample");
-        assert_eq!((sample.shape(), sample.bytes().len(), sample.is_null()), ([3, 0].as_slice(), 0, false));
+        assert_eq!((sample.extents(), sample.bytes().len(), sample.is_null()), ([3, 0].as_slice(), 0, false));
     }
     assert_eq!(cursor.gather_slice::<u8>(&[5, samples as u64 - 1, 5], &mut []).expect("samples"), 0);
 }
@@ -141,7 +141,7 @@ fn more_commits_than_the_format_allows_are_refused_and_the_file_can_still_be_fin
     let _exclusive_test = exclusive_test();
     let mut writer = in_memory(u8_column(Shape::scalar()), Profile::Raw);
     writer.push(&[Value::tensor(&[1_u8])]).expect("a good sample");
-    for commit in 1..limits::RUNS {
+    for commit in 1..limits::CHUNK_RUNS {
         writer.commit().unwrap_or_else(|error| panic!("commit {commit}: {error}"));
     }
     writer.push(&[Value::tensor(&[2_u8])]).expect("a good sample");

@@ -30,7 +30,7 @@ impl Source for CountingSource {
 
 fn counted(bytes: Vec<u8>) -> (Reader, usize, usize) {
     let source = Arc::new(CountingSource { bytes, reads: AtomicUsize::new(0), bytes_read: AtomicUsize::new(0) });
-    let reader = tensilo::OpenOptions::new().open(source.clone()).expect("an intact file");
+    let reader = tensilo::OpenOptions::new().open_source(source.clone()).expect("an intact file");
     let (reads, bytes) = (source.reads.load(Ordering::Relaxed), source.bytes_read.load(Ordering::Relaxed));
     (reader, reads, bytes)
 }

@@ -129,7 +129,7 @@ fn append_to_dataset(args: &AppendArgs, dataset: &Dataset, quiet: bool) -> Outco
     let progress = Progress::new(Unit::Samples, quiet);
     let shard_bytes = args.shard_bytes.unwrap_or(u64::MAX);
     let mut show = |at| show_import(&progress, "appending", at);
-    changes.import_rows(&args.inputs, shard_bytes, &options(args, quiet), &mut show)?;
+    changes.append_rows(&args.inputs, shard_bytes, &options(args, quiet), &mut show)?;
     drop(progress);
     let before = dataset.sample_count();
     // without new samples, no version is published

@@ -18,7 +18,7 @@ use std::num::NonZeroU64;
 use std::path::{Path, PathBuf};
 use tensilo::error::display_path;
 use tensilo::facts::CastFacts;
-use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, Garbage, WindowSizes};
+use tensilo_data::{Changes, DataError, Dataset, DatasetOptions, Garbage};
 
 const DATASET: &str = "\
 Examples:
@@ -26,14 +26,14 @@ Examples:
       create a dataset by converting files
   tensilo dataset create train/
       create a dataset from the *.tsl files in a folder
-  tensilo dataset add train/ train/new/*.tsl
+  tensilo dataset add-files train/ train/new/*.tsl
       append the samples of files in the folder
   tensilo dataset add-columns train/ train/labels/*.tsl
       add columns from files in the folder, one file for each group
   tensilo dataset rename-column train/ emb embedding
   tensilo dataset drop-column train/ draft
       no data is written; older versions keep the column
-  tensilo dataset set-window-sizes train/ --run 64 --window 128 --streams 8
+  tensilo dataset set-window-sizes train/ --run-samples 64 --streams 8
       set the default sizes for shuffling
   tensilo dataset repack train/ --shard-bytes 256MiB --profile fast
       write the same samples to new files; training resumes with the same
@@ -53,7 +53,8 @@ time, one succeeds; the other fails and must be run again.
 JSON of \"log\", schema tensilo.log/1 (these members are stable, and more may be
 added):
   schema, dataset_id
-  versions: [{ version, parent, time, samples, files, bytes, change }]
+  versions: [{ version, parent, time, sample_count, file_count, file_bytes,
+              change }]
              time in seconds since 1970, or null";
 
 const ADD_COLUMNS: &str = "\
@@ -67,7 +68,8 @@ the number of samples in a file.";
 
 const SET_WINDOW_SIZES: &str = "\
 Example:
-  tensilo dataset set-window-sizes train/ --run 64 --window 128 --streams 8
+  tensilo dataset set-window-sizes train/ --run-samples 64 --window-runs 128 \\
+      --streams 8
       deal runs of 64 consecutive samples to 8 streams, shuffle the runs of each
       stream, and then the samples within each window of 128 runs
 
@@ -76,8 +78,8 @@ windows of all streams together determine how well samples are mixed: here,
 8 * 128 * 64 samples.
 
 To measure the speed of an order first, use
-  tensilo bench train/ --loader --order windowed --run 64 --window 128 \\
-      --streams 8";
+  tensilo bench train/ --loader --order windowed --run-samples 64 \\
+      --window-runs 128 --streams 8";
 
 const REPACK: &str = "\
 Example:
@@ -114,8 +116,8 @@ enum DatasetCommand {
         /// Files in the folder, in this order [default: all its *.tsl files, sorted by name]
         files: Vec<PathBuf>,
     },
-    /// Append the samples of tensilo files in the folder; for other files, use "tensilo append"
-    Add {
+    /// Add tensilo files in the folder, with more samples; for other files, use "tensilo append"
+    AddFiles {
         /// The folder of the dataset
         folder: PathBuf,
         /// Files in the folder
@@ -153,15 +155,8 @@ enum DatasetCommand {
     SetWindowSizes {
         /// The folder of the dataset
         folder: PathBuf,
-        /// The number of samples in a run
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-        run: u32,
-        /// The number of runs in a window of a stream
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-        window: u32,
-        /// The number of streams, a power of two up to 1024
-        #[arg(long, value_name = "N")]
-        streams: u32,
+        #[command(flatten)]
+        windows: WindowArgs,
     },
     /// Write all samples to new files with another size or profile
     #[command(after_help = REPACK)]
@@ -207,7 +202,7 @@ struct RepackArgs {
 pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
     match &args.command {
         DatasetCommand::Create { folder, files } => create(folder, files, quiet),
-        DatasetCommand::Add { folder, files } => add(folder, files, quiet),
+        DatasetCommand::AddFiles { folder, files } => add_files(folder, files, quiet),
         DatasetCommand::AddColumns { folder, files } => {
             let text = format!("add the columns of {} files", files.len());
             change(folder, text, quiet, |changes| changes.add_columns(files))
@@ -219,14 +214,7 @@ pub(crate) fn run(args: &DatasetArgs, quiet: bool) -> Outcome {
         DatasetCommand::DropColumn { folder, name } => {
             change(folder, format!("drop column {name:?}"), quiet, |changes| changes.drop_column(name))
         }
-        DatasetCommand::SetWindowSizes { folder, run, window, streams } => {
-            let sizes = WindowSizes::new(*run, *window)?.with_streams(*streams)?;
-            let text = format!("set the window sizes: {sizes}");
-            change(folder, text, quiet, |changes| {
-                changes.set_window_sizes(sizes);
-                Ok(())
-            })
-        }
+        DatasetCommand::SetWindowSizes { folder, windows } => set_window_sizes(folder, windows, quiet),
         DatasetCommand::Repack(args) => repack(args, quiet),
         DatasetCommand::Gc { folder, keep, dry_run } => gc(folder, *keep, *dry_run, quiet),
         DatasetCommand::Log { folder, json } => log(folder, *json),
@@ -243,18 +231,18 @@ fn create(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
     }
     let mut changes = Dataset::create(folder)?;
     set_time(&mut changes)?;
-    files.iter().try_for_each(|file| changes.append(file))?;
+    files.iter().try_for_each(|file| changes.add_file(file))?;
     publish(changes, folder, format!("create the dataset from {} files", files.len()), quiet)
 }
 
-fn add(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
+fn add_files(folder: &Path, files: &[PathBuf], quiet: bool) -> Outcome {
     if let Some((file, what)) = files.iter().find_map(|file| Some((file, foreign_format(file)?))) {
         let (file, folder) = (display_path(file), display_path(folder));
         let message = format!("{file}: {what}; \"tensilo append {folder} {file}\" appends its rows");
         return Err(Failure::Usage(message));
     }
-    let append = |changes: &mut Changes| files.iter().try_for_each(|file| changes.append(file));
-    change(folder, format!("add {} files", files.len()), quiet, append)
+    let add = |changes: &mut Changes| files.iter().try_for_each(|file| changes.add_file(file));
+    change(folder, format!("add {} files", files.len()), quiet, add)
 }
 
 /// Changes the newest version of a dataset, and publishes the result.
@@ -276,6 +264,18 @@ fn change(
 fn publish(changes: Changes, folder: &Path, change: String, quiet: bool) -> Outcome {
     let dataset = changes.publish(change)?;
     if quiet { Ok(()) } else { print_line(&summary(&dataset, folder)?) }
+}
+
+/// Records window sizes. Sizes that are not set stay as they are.
+fn set_window_sizes(folder: &Path, windows: &WindowArgs, quiet: bool) -> Outcome {
+    if !windows.is_set() {
+        return Err(Failure::Usage("set at least one of --run-samples, --window-runs and --streams".to_owned()));
+    }
+    let sizes = windows.sizes(Dataset::open(folder)?.window_sizes())?;
+    change(folder, format!("set the window sizes: {sizes}"), quiet, |changes| {
+        changes.set_window_sizes(sizes);
+        Ok(())
+    })
 }
 
 /// Writes all samples into new files, and prints the sizes before and after.
@@ -341,9 +341,9 @@ fn log(folder: &Path, as_json: bool) -> Outcome {
             "version": dataset.version(),
             "parent": dataset.parent(),
             "time": dataset.time(),
-            "samples": dataset.sample_count(),
-            "files": size.files,
-            "bytes": size.bytes,
+            "sample_count": dataset.sample_count(),
+            "file_count": size.files,
+            "file_bytes": size.bytes,
             "change": dataset.change_text(),
         }));
     }

@@ -83,10 +83,10 @@ added):
                regret is null without --regret, and 0.01 for one percent }]
 
 JSON of a dataset, schema tensilo.inspect-dataset/1:
-  schema, dataset_id, version, sample_count, files, file_bytes, metadata
+  schema, dataset_id, version, sample_count, file_count, file_bytes, metadata
   run_samples, window_runs, streams  the default sizes of the windowed order
-  columns: [{ name, dtype, nullable, nullable_levels, shape, files, raw_bytes,
-              stored_bytes, null_count, chunk_count }]";
+  columns: [{ name, dtype, nullable, nullable_levels, shape, file_count,
+              raw_bytes, stored_bytes, null_count, chunk_count }]";
 
 #[derive(Args, Debug)]
 #[command(after_help = INSPECT)]
@@ -246,7 +246,7 @@ pub(crate) fn dataset_document(dataset: &Dataset, facts: &DatasetFacts) -> Value
             "nullable": column.nullable,
             "nullable_levels": nullable_levels(column),
             "shape": shape(column),
-            "files": sums.files,
+            "file_count": sums.files,
             "raw_bytes": sums.raw_bytes,
             "stored_bytes": sums.stored_bytes,
             "cast": cast_object(column, sums.cast),
@@ -259,10 +259,10 @@ pub(crate) fn dataset_document(dataset: &Dataset, facts: &DatasetFacts) -> Value
         "dataset_id": dataset_id(dataset),
         "version": dataset.version(),
         "sample_count": dataset.sample_count(),
-        "files": facts.size.files,
+        "file_count": facts.size.files,
         "file_bytes": facts.size.bytes,
-        "run_samples": dataset.window_sizes().run(),
-        "window_runs": dataset.window_sizes().window(),
+        "run_samples": dataset.window_sizes().run_samples(),
+        "window_runs": dataset.window_sizes().window_runs(),
         "streams": dataset.window_sizes().streams(),
         "metadata": dataset.schema().metadata,
         "columns": columns.collect::<Vec<Value>>(),

@@ -17,7 +17,7 @@ pub(crate) mod dataset;
 mod export;
 mod get;
 pub(crate) mod inspect;
-pub(crate) mod map;
+pub(crate) mod layout;
 mod plan;
 pub(crate) mod salvage;
 mod verify;
@@ -32,7 +32,7 @@ use dataset::DatasetArgs;
 use export::ExportArgs;
 use get::GetArgs;
 use inspect::InspectArgs;
-use map::MapArgs;
+use layout::LayoutArgs;
 use plan::PlanArgs;
 use salvage::SalvageArgs;
 use verify::VerifyArgs;
@@ -47,7 +47,7 @@ Examples:
   tensilo salvage broken.tsl -o whole.tsl               recover a damaged file
   tensilo get train.tsl -c embedding -i 0,7,100..110    print some samples
   tensilo export train.tsl -o train.parquet             convert back
-  tensilo map train.tsl --svg train.svg                 draw the file
+  tensilo layout train.tsl --svg train.svg              draw the file
   tensilo bench train.tsl --threads 8                   measure read speed
   tensilo bench train/ --loader                         ... of training batches
   tensilo plan train/ --nodes 64 --storage s3           predict a training job
@@ -59,7 +59,8 @@ Exit codes:
   0  done
   1  the file is damaged or not a tensilo file
   2  bad usage or unsupported input
-  3  reading or writing failed
+  3  reading or writing failed, or another program is changing the file or
+     dataset: repeating the command can succeed
   4  a bug in tensilo or a fault of this machine; please report this
   5  `verify`: all committed samples are intact, but the writer has not finished
   130, 143, 129  stopped by Ctrl-C, SIGTERM or SIGHUP; no file was changed
@@ -98,7 +99,7 @@ pub(crate) enum Command {
     /// Export columns to a Parquet, Arrow, NumPy, safetensors, WebDataset or Megatron file
     Export(ExportArgs),
     /// Draw the layout of a file to scale, with its compression and damage
-    Map(MapArgs),
+    Layout(LayoutArgs),
     /// Measure how fast the samples of a column, or the batches of a loader, are read
     Bench(BenchArgs),
     /// Predict what a training job will read, wait for and keep in memory
@@ -120,7 +121,7 @@ impl Command {
             Self::Salvage(args) => return salvage::run(args, quiet),
             Self::Get(args) => get::run(args, quiet),
             Self::Export(args) => export::run(args, quiet),
-            Self::Map(args) => return map::run(args, quiet),
+            Self::Layout(args) => return layout::run(args, quiet),
             Self::Bench(args) => bench::run(args, quiet),
             Self::Plan(args) => plan::run(args),
             Self::Dataset(args) => dataset::run(args, quiet),

@@ -8,7 +8,7 @@ use crate::commands::bench::args::{OrderName, name, step};
 use crate::commands::dataset::DatasetSize;
 use crate::failure::{Failure, Outcome};
 use crate::open;
-use crate::options::Names;
+use crate::options::{Names, WindowArgs};
 use crate::output::{Output, print_json};
 use crate::text::{self, Table, write_facts};
 use clap::{Args, ValueEnum};
@@ -23,7 +23,7 @@ const PLAN: &str = "\
 Examples:
   tensilo plan train/ --nodes 64 --ranks 8 --step-ms 200 --storage s3
   tensilo plan s3://bucket/train --nodes 64 --columns embedding,label
-  tensilo plan train/ --streams 512 --window 4      try other window sizes
+  tensilo plan train/ --streams 512 --window-runs 4   try other window sizes
   tensilo plan train/ --storage s3 --latency-ms 100 --gbit-per-s 100
   tensilo plan train/ --nodes 64 --json | jq '.orders[] | .waiting_share'
 
@@ -44,11 +44,11 @@ In windowed order, each machine reads its own share if there are at least as
 many streams as machines. \"tensilo dataset set-window-sizes\" records other sizes.
 
 JSON, schema tensilo.plan/1 (these members are stable, and more may be added):
-  schema, file, sample_count, files, stored_bytes, columns
+  schema, file, sample_count, file_count, file_bytes, columns
   nodes, ranks, batch, step_s, step_samples, steps
   storage      name, latency_s, request_bytes_per_s, node_bytes_per_s,
                node_requests_per_s, total_requests_per_s
-  window_sizes run, window, streams
+  window_sizes run_samples, window_runs, streams
   orders       one entry for each order: order, node_requests, node_bytes,
                amplification, opened_files, round_trips, window_bytes,
                step_s, waiting_share";
@@ -82,15 +82,8 @@ pub(crate) struct PlanArgs {
     /// The bandwidth between a machine and the storage [default: as the storage]
     #[arg(long, value_name = "N", value_parser = gbit)]
     gbit_per_s: Option<f64>,
-    /// The number of samples in a run [default: as recorded in the manifest]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    run: Option<u32>,
-    /// The number of runs in a window [default: as recorded in the manifest]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    window: Option<u32>,
-    /// The number of streams, a power of two up to 1024 [default: as recorded in the manifest]
-    #[arg(long, value_name = "N")]
-    streams: Option<u32>,
+    #[command(flatten)]
+    windows: WindowArgs,
     /// Print a JSON document
     #[arg(long)]
     json: bool,
@@ -163,9 +156,7 @@ impl<'a> Plan<'a> {
         let mut storage = name.storage();
         storage.latency_seconds = args.latency_ms.map_or(storage.latency_seconds, |latency| latency.as_secs_f64());
         storage.node_bandwidth = args.gbit_per_s.map_or(storage.node_bandwidth, |gbit| gbit * 1e9 / 8.0);
-        let recorded = dataset.window_sizes();
-        let sizes = WindowSizes::new(args.run.unwrap_or(recorded.run()), args.window.unwrap_or(recorded.window()))?;
-        let sizes = sizes.with_streams(args.streams.unwrap_or(recorded.streams()))?;
+        let sizes = args.windows.sizes(dataset.window_sizes())?;
         let predicted = |(name, order)| Ok::<_, Failure>((name, predict(&models, order, &job, &storage)?));
         let orders = [
             (OrderName::Sequential, Order::Sequential),
@@ -205,8 +196,8 @@ impl<'a> Plan<'a> {
             "schema": "tensilo.plan/1",
             "file": self.args.file.to_string_lossy(),
             "sample_count": self.sample_count,
-            "files": self.size.files,
-            "stored_bytes": self.size.bytes,
+            "file_count": self.size.files,
+            "file_bytes": self.size.bytes,
             "columns": self.columns,
             "nodes": self.job.nodes,
             "ranks": self.job.node_ranks,
@@ -223,7 +214,11 @@ impl<'a> Plan<'a> {
                 // not a number in JSON if it is infinite
                 "total_requests_per_s": storage.total_requests.is_finite().then_some(storage.total_requests),
             },
-            "window_sizes": { "run": sizes.run(), "window": sizes.window(), "streams": sizes.streams() },
+            "window_sizes": {
+                "run_samples": sizes.run_samples(),
+                "window_runs": sizes.window_runs(),
+                "streams": sizes.streams(),
+            },
             "orders": orders.collect::<Vec<Value>>(),
         })
     }

@@ -76,7 +76,7 @@ For a dataset, schema tensilo.salvage-dataset/1:
     message  why everything in the file is lost, or null
     columns  [{ name, lost_count, lost, unconfirmed_count, unconfirmed }], with
              sample indices in the dataset }]
-  output   null, or { path, dataset_id, sample_count, files, file_bytes }";
+  output   null, or { path, dataset_id, sample_count, file_count, file_bytes }";
 
 #[derive(Args, Debug)]
 #[command(after_help = SALVAGE)]
@@ -127,7 +127,7 @@ fn salvaged(file: &Path, quiet: bool) -> Outcome<Salvaged> {
     let source = open::source(file)?;
     let progress = Progress::new(Unit::Bytes, quiet);
     let mut advance = |done, total| progress.set("looking for chunks", done, Some(total));
-    salvage(source, SalvageOptions::new().decode(true).progress(&mut advance)).map_err(about)
+    salvage(source, SalvageOptions::new().deep(true).progress(&mut advance)).map_err(about)
 }
 
 /// Writes the intact samples of a file, with nulls in place of lost samples.
@@ -264,7 +264,7 @@ fn salvage_dataset(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcom
         for (number, file) in group.files.iter().enumerate() {
             let progress = Progress::new(Unit::Bytes, quiet);
             let mut advance = |done, total| progress.set("looking for chunks", done, Some(total));
-            let options = SalvageOptions::new().decode(true).progress(&mut advance);
+            let options = SalvageOptions::new().deep(true).progress(&mut advance);
             let salvaged = dataset.salvage_file(&group, number, options)?;
             drop(progress);
             let found = FileLosses::of(dataset, &group, file, &salvaged);
@@ -283,7 +283,7 @@ fn salvage_dataset(args: &SalvageArgs, dataset: &Dataset, quiet: bool) -> Outcom
             losses.push(found);
         }
         if let Some(changes) = &mut changes {
-            changes.append_group(&written)?;
+            changes.add_group(&written)?;
         }
     }
     let made = changes.map(|changes| changes.publish("salvage")).transpose()?;
@@ -405,7 +405,7 @@ pub(crate) fn dataset_document(
             "path": folder.to_string_lossy(),
             "dataset_id": dataset_id(dataset),
             "sample_count": dataset.sample_count(),
-            "files": size.files,
+            "file_count": size.files,
             "file_bytes": size.bytes,
         }))
     });

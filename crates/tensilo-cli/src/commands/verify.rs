@@ -68,14 +68,14 @@ pub(crate) struct VerifyArgs {
     /// Also decode every chunk and check its content
     #[arg(long)]
     deep: bool,
-    /// The number of threads; the report does not depend on it [default: the number of cores]
+    /// The number of threads; the report does not depend on it [default: the number of CPUs]
     #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 }
 
 impl VerifyArgs {
     fn options(&self) -> VerifyOptions<'_> {
-        VerifyOptions::new().decode(self.deep).threads(threads(self.threads))
+        VerifyOptions::new().deep(self.deep).threads(threads(self.threads))
     }
 }
 

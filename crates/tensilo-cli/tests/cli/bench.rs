@@ -22,7 +22,7 @@ fn json_has_what_the_contract_names() {
     let expected = json!(["tensilo.bench/1", "a.tsl", "x", "bf16", "random", 1, 1, false, true]);
     assert_eq!(Value::from_iter(members.map(|key| document[key].clone())), expected);
     assert_eq!(document["sample_count"], SAMPLES);
-    for key in NUMBERS.iter().chain(&["samples"]) {
+    for key in NUMBERS.iter().chain(&["read_samples"]) {
         assert!(document[key].as_f64().unwrap() > 0.0, "{key}: {document}");
     }
     assert!(document["ns_per_sample_p50"].as_f64() <= document["ns_per_sample_p99"].as_f64());
@@ -38,7 +38,7 @@ fn every_column_is_measured_in_every_pattern() {
             let document = folder.json(&format!("bench a.tsl --json --seconds 0.01 {words}"));
             let choices = ["column", "pattern", "batch", "threads"].map(|key| document[key].clone());
             assert_eq!(Value::from_iter(choices), json!([column, pattern, batch, threads]));
-            assert!(document["samples"].as_u64().unwrap() >= batch * threads, "{document}");
+            assert!(document["read_samples"].as_u64().unwrap() >= batch * threads, "{document}");
         }
     }
     let document = folder.json("bench a.tsl --json --seconds 0.01 --threads 64 --pattern sequential");
@@ -56,7 +56,7 @@ fn cold_reads_each_sample_at_most_once_or_is_refused() {
         let line = format!("bench a.tsl --json --cold --threads 3 --seconds 60 --pattern {pattern}");
         let document = folder.json(&line);
         assert_eq!((&document["cold"], &document["warmed_up"]), (&json!(true), &json!(false)));
-        assert_eq!(document["samples"], SAMPLES, "{pattern}");
+        assert_eq!(document["read_samples"], SAMPLES, "{pattern}");
     }
 }
 
@@ -66,7 +66,7 @@ fn a_file_without_samples_has_nothing_to_measure() {
     folder.file("a.tsl", empty_file());
     for words in ["", "-c t", "--threads 4 --batch 8"] {
         let document = folder.json(&format!("bench a.tsl --json --seconds 0.01 {words}"));
-        assert_eq!((&document["samples"], &document["sample_count"]), (&json!(0), &json!(0)));
+        assert_eq!((&document["read_samples"], &document["sample_count"]), (&json!(0), &json!(0)));
         for key in NUMBERS.iter().filter(|key| **key != "seconds") {
             assert_eq!(document[key], Value::Null, "{key}");
         }
@@ -117,7 +117,7 @@ fn impossible_measurements_are_refused() {
         ("a.tsl --io direct", 2, "--loader"),
         ("a.tsl --loader --columns nothing", 2, "nothing"),
         ("a.tsl --loader --batch 1000000", 2, "--batch"),
-        ("a.tsl --loader --order shuffled --run 2", 2, "--order windowed"),
+        ("a.tsl --loader --order shuffled --run-samples 2", 2, "--order windowed"),
     ] {
         folder.fails(&format!("bench {line}"), code, message);
     }
@@ -129,10 +129,12 @@ fn impossible_measurements_are_refused() {
 fn a_loader_reads_a_file_or_a_folder() {
     let folder = folder_of(&["data/a.tsl", "data/b.tsl"]);
     for (file, files) in [("data/a.tsl", 1), ("data", 2)] {
-        for words in ["", "--io mmap", "--io pread", "--order shuffled", "--order windowed --run 2 --window 3"] {
+        for words in
+            ["", "--io mmap", "--io pread", "--order shuffled", "--order windowed --run-samples 2 --window-runs 3"]
+        {
             let document = folder.json(&format!("bench {file} --loader --json --seconds 0.02 {words}"));
             assert_eq!(document["schema"], "tensilo.bench-loader/1");
-            assert_eq!((&document["sample_count"], &document["files"]), (&json!(SAMPLES * files), &json!(files)));
+            assert_eq!((&document["sample_count"], &document["file_count"]), (&json!(SAMPLES * files), &json!(files)));
             assert_eq!(document["batch"], SAMPLES * files);
             let io = document["io"].as_str().unwrap();
             let expected = words.strip_prefix("--io ").map_or(vec!["io_uring", "pread"], |io| vec![io]);

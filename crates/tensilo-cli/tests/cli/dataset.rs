@@ -97,7 +97,7 @@ fn files_become_versions_that_the_log_lists() {
     let folder = folder_of(&["b.tsl", "a.tsl"]);
     has(&folder.text("dataset create ."), &[&format!("{} samples in 2 files", 2 * SAMPLES)]);
     folder.samples("c.tsl");
-    folder.done("dataset add . c.tsl");
+    folder.done("dataset add-files . c.tsl");
     let document = folder.json("dataset log . --json");
     assert_eq!(document["schema"], "tensilo.log/1");
     let numbers = |member: &str| -> Vec<Option<u64>> {
@@ -106,9 +106,9 @@ fn files_become_versions_that_the_log_lists() {
     let (samples, bytes) = (u64::from(SAMPLES), sample_file().len() as u64);
     assert_eq!(numbers("version"), [Some(2), Some(1)]);
     assert_eq!(numbers("parent"), [Some(1), None]);
-    assert_eq!(numbers("samples"), [Some(3 * samples), Some(2 * samples)]);
-    assert_eq!(numbers("files"), [Some(3), Some(2)]);
-    assert_eq!(numbers("bytes"), [Some(3 * bytes), Some(2 * bytes)]);
+    assert_eq!(numbers("sample_count"), [Some(3 * samples), Some(2 * samples)]);
+    assert_eq!(numbers("file_count"), [Some(3), Some(2)]);
+    assert_eq!(numbers("file_bytes"), [Some(3 * bytes), Some(2 * bytes)]);
     let text = folder.text("dataset log .");
     has(&text, &["add 1 files", "create the dataset from 2 files"]);
     assert_eq!(text.lines().count(), 3, "{text}");
@@ -123,16 +123,16 @@ fn mistakes_with_datasets_are_explained() {
     convert(&folder, "data", "--shard-bytes 1GiB").failed(0, "");
     for (line, code, message) in [
         ("dataset log plain", 2, "tensilo dataset create"),
-        ("dataset add plain plain/a.tsl", 2, "\"tensilo dataset create "),
+        ("dataset add-files plain plain/a.tsl", 2, "\"tensilo dataset create "),
         ("dataset log nothing", 3, "nothing"),
         ("dataset log plain/a.tsl", 2, "expected the folder of a dataset"),
         ("dataset drop-column plain x", 2, "\"tensilo dataset create"),
         ("append plain SPEECH", 2, "\"tensilo dataset create"),
-        ("dataset add made SPEECH", 2, "\"tensilo append"),
+        ("dataset add-files made SPEECH", 2, "\"tensilo append"),
         ("dataset gc made --keep 0", 2, "versions to keep, at least 1"),
         ("dataset gc plain", 2, "has no manifest"),
         ("dataset drop-column made xx", 2, "xx"),
-        ("dataset set-window-sizes made --run 0 --window 5", 2, "--run"),
+        ("dataset set-window-sizes made --run-samples 0 --window-runs 5", 2, "--run-samples"),
         ("dataset repack data --shard-bytes 0", 2, "at least 1 byte"),
         ("dataset repack .", 2, "neither a manifest"),
         ("inspect crawl", 2, "\"tensilo convert"),
@@ -151,12 +151,15 @@ fn a_folder_is_inspected_as_the_sum_of_its_files() {
     let (document, file) = (folder.json("inspect data --json"), folder.json("inspect whole.tsl --json"));
     assert_eq!(document["schema"], "tensilo.inspect-dataset/1");
     assert_eq!(document["sample_count"], file["sample_count"]);
-    assert_eq!(document["files"], Dataset::open(folder.path("data")).unwrap().groups().count());
+    assert_eq!(document["file_count"], Dataset::open(folder.path("data")).unwrap().groups().count());
     for (column, expected) in document["columns"].as_array().unwrap().iter().zip(file["columns"].as_array().unwrap()) {
         for member in ["name", "dtype", "shape", "nullable", "nullable_levels"] {
             assert_eq!(column[member], expected[member]);
         }
-        assert!(column["stored_bytes"].as_u64() > Some(0) && column["files"] == document["files"], "{column}");
+        assert!(
+            column["stored_bytes"].as_u64() > Some(0) && column["file_count"] == document["file_count"],
+            "{column}"
+        );
     }
     has(&folder.text("inspect data"), &["windows of", "mel"]);
 }
@@ -178,8 +181,8 @@ fn samples_are_appended_as_to_a_file() {
     // the default is one file
     assert_eq!(folder.text("append data in.parquet -q --profile raw"), "");
     let versions = folder.json("dataset log data --json")["versions"].clone();
-    assert_eq!((&versions[0]["change"], &versions[0]["samples"]), (&"append".into(), &(3 * SAMPLES).into()));
-    assert_eq!(versions[0]["files"].as_u64().unwrap(), versions[1]["files"].as_u64().unwrap() + 1);
+    assert_eq!((&versions[0]["change"], &versions[0]["sample_count"]), (&"append".into(), &(3 * SAMPLES).into()));
+    assert_eq!(versions[0]["file_count"].as_u64().unwrap(), versions[1]["file_count"].as_u64().unwrap() + 1);
 }
 
 #[test]
@@ -210,7 +213,7 @@ fn the_slower_of_two_appends_is_a_conflict() {
     let before = content(&folder.path("data"));
     pipe.write_all(rest).unwrap();
     drop(pipe);
-    Run::from(child.wait_with_output().unwrap()).failed(2, "another writer has published version 2");
+    Run::from(child.wait_with_output().unwrap()).failed(3, "another writer has published version 2");
     assert!(content(&folder.path("data")) == before);
 }
 
@@ -284,13 +287,13 @@ fn columns_are_added_renamed_and_dropped_and_the_order_is_set() {
     assert_eq!(columns(), [&NAMES[1..], &["class"]].concat());
     folder.fails("dataset drop-column . label", 2, "no column \"label\"");
     folder.fails("dataset rename-column . class e", 2, "has a column");
-    folder.done("dataset set-window-sizes . --run 2 --window 5");
+    folder.done("dataset set-window-sizes . --run-samples 2 --window-runs 5");
     let document = folder.json("inspect . --json");
     assert_eq!((&document["run_samples"], &document["window_runs"]), (&2.into(), &5.into()));
     let log = folder.json("dataset log . --json");
     let changes = log["versions"].as_array().unwrap().iter().map(|version| version["change"].as_str().unwrap());
     let expected = [
-        "set the window sizes: runs of 2 samples, windows of 5 runs",
+        "set the window sizes: windows of 5 runs of 2 samples, in 1 stream",
         "drop column \"x\"",
         "rename column \"label\" to \"class\"",
         "add the columns of 2 files",
@@ -465,7 +468,7 @@ fn an_output_that_is_a_file_of_the_dataset_is_refused() {
     for name in ["0000000001.json", "0000000002.json", "pages/new.arrow"] {
         refused(&format!("manifest/{name}"), "in the folder of the manifest");
     }
-    folder.fails("map . --svg manifest/0000000001.svg", 2, "in the folder of the manifest");
+    folder.fails("layout . --svg manifest/0000000001.svg", 2, "in the folder of the manifest");
     folder.done("get . -c t -i 0 --force -o new.json");
 }
 
@@ -474,7 +477,7 @@ fn patterns_are_datasets_in_the_order_of_names() {
     let folder = folder_of(&["b.tsl", "a.tsl", "other", "[a].tsl"]);
     assert_eq!(folder.json("inspect ?.tsl --json")["sample_count"], 2 * SAMPLES);
     assert!(folder.text("verify ?.tsl").starts_with("ok: 2 files"));
-    assert_eq!(folder.json("bench ?.tsl --loader --json --seconds 0.02")["files"], 2);
+    assert_eq!(folder.json("bench ?.tsl --loader --json --seconds 0.02")["file_count"], 2);
     // a file of that name is not a pattern
     assert_eq!(folder.json("inspect [a].tsl --json")["schema"], "tensilo.inspect/1");
     for line in ["inspect no*.tsl", "verify no*.tsl", "bench no*.tsl --loader", "get no*.tsl -c x -i 0"] {
@@ -486,21 +489,21 @@ fn patterns_are_datasets_in_the_order_of_names() {
 #[test]
 fn each_file_of_a_dataset_is_drawn_as_a_bar() {
     let folder = folder_of(&["data/a<b.tsl"]);
-    has(&folder.text("map data/*.tsl --width 80"), &["in 1 file, ", "a<b.tsl", "ratio"]);
+    has(&folder.text("layout data/*.tsl --width 80"), &["in 1 file, ", "a<b.tsl", "ratio"]);
     fs::create_dir(folder.path("many")).unwrap();
     let (usual, large) = (raw_file(4, None), raw_file(8, None));
     for number in 0..201 {
         folder.file(format!("many/{number:03}.tsl"), if number == 7 { &large } else { &usual });
     }
-    let text = folder.text("map many --width 80");
+    let text = folder.text("layout many --width 80");
     has(&text, &["not drawn: 1 more file"]);
     let bars: Vec<usize> =
         text.lines().filter(|line| line.contains(".tsl")).map(|line| line.matches('\u{2588}').count()).collect();
     assert_eq!(bars.len(), 200);
     assert!(bars.iter().enumerate().all(|(number, bar)| number == 7 || *bar < bars[7]), "{bars:?}");
-    let drawing = folder.text("map data/*.tsl --svg -");
+    let drawing = folder.text("layout data/*.tsl --svg -");
     assert!(drawing.starts_with("<svg ") && drawing.ends_with("</svg>\n"), "{drawing}");
     has(&drawing, &["a&lt;b.tsl"]);
-    folder.fails("map data/*.tsl --verify", 2, "--verify");
-    folder.fails("map data/*.tsl --svg out.png", 2, "SVG");
+    folder.fails("layout data/*.tsl --verify", 2, "--verify");
+    folder.fails("layout data/*.tsl --svg out.png", 2, "SVG");
 }

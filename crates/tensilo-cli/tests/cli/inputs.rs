@@ -120,7 +120,7 @@ fn names_that_are_not_utf_8_do_not_disturb_patterns() {
         "verify b*.tsl",
         "inspect b*.tsl",
         "get b*.tsl -c x -i 0",
-        "map b*.tsl",
+        "layout b*.tsl",
         "export b*.tsl -o c.parquet",
     ] {
         folder.done(line);
@@ -162,7 +162,7 @@ fn files_without_data_are_reported_as_what_they_are() {
     assert!(!folder.path("out.tsl").exists());
     folder.done("export a.tsl -o a.parquet");
     folder.file("b.tsl", b"");
-    for line in ["inspect FILE", "verify FILE", "get FILE -c x -i 0", "map FILE", "salvage FILE"] {
+    for line in ["inspect FILE", "verify FILE", "get FILE -c x -i 0", "layout FILE", "salvage FILE"] {
         let message = "this is a Parquet file; \"tensilo convert\"";
         folder.fails(&line.replace("FILE", "a.parquet"), 1, message);
         folder.fails(&line.replace("FILE", "b.tsl"), 1, "the file is empty");
@@ -195,7 +195,7 @@ fn files_and_datasets_of_a_host_are_read_as_local_ones() {
                 "inspect FILE --json",
                 "verify FILE --deep",
                 "get FILE -c mel -i 3,0,1..3",
-                "map FILE --verify --width 60",
+                "layout FILE --verify --width 60",
                 "salvage FILE --json",
                 "export FILE -o - --format parquet",
             ][..],

@@ -82,7 +82,7 @@ fn text_is_a_table_without_escapes() {
     let document = folder.json("inspect a.tsl --json");
     let zero = |column: &Value| column["encodings"].as_object().unwrap().values().any(|count| count == 0);
     assert!(document["columns"].as_array().unwrap().iter().any(zero), "otherwise this test proves nothing: {document}");
-    for line in ["inspect a.tsl", "inspect a.tsl --wide", "map a.tsl"] {
+    for line in ["inspect a.tsl", "inspect a.tsl --wide", "layout a.tsl"] {
         let text = folder.text(line);
         assert!(!text.contains(":0") && text.contains(":1"), "{text}");
     }
@@ -102,7 +102,7 @@ fn an_unfinished_file_gives_a_warning_unless_quiet() {
     let run = folder.done("inspect a.tsl --json");
     assert_eq!((&run.json()["sample_count"], &run.json()["finished"]), (&json!(SAMPLES), &json!(false)));
     assert!(run.json()["tail_bytes"].as_u64().unwrap() > 0);
-    for line in ["inspect a.tsl", "get a.tsl -c x -i 0", "map a.tsl", "bench a.tsl --seconds 0.01"] {
+    for line in ["inspect a.tsl", "get a.tsl -c x -i 0", "layout a.tsl", "bench a.tsl --seconds 0.01"] {
         has(&folder.done(line).stderr, &["warning: ", "not finished", "bytes after the last commit"]);
         assert_eq!(folder.done(&format!("{line} --quiet")).stderr, "");
     }

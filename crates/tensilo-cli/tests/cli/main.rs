@@ -11,7 +11,7 @@ mod dataset;
 mod get;
 mod inputs;
 mod inspect;
-mod map;
+mod layout;
 #[cfg(unix)]
 mod outputs;
 mod process;

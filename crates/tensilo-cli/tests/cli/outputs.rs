@@ -15,7 +15,7 @@ const COMMANDS: [&str; 5] = [
     "export FILE --format parquet -o OUT",
     "salvage FILE -o OUT",
     "get FILE -c e -i .. --format raw -o OUT",
-    "map FILE --svg OUT",
+    "layout FILE --svg OUT",
 ];
 
 /// A folder with a tensilo file, and a Parquet file of some of its columns.
@@ -297,7 +297,7 @@ fn an_export_to_a_stream_needs_a_format() {
 #[test]
 fn binary_data_is_refused_on_a_terminal_unless_it_is_forced() {
     let inputs = Inputs::new();
-    let binary = COMMANDS.iter().filter(|line| !line.starts_with("map")).map(|line| (*line).to_owned());
+    let binary = COMMANDS.iter().filter(|line| !line.starts_with("layout")).map(|line| (*line).to_owned());
     let formats = ["npy", "raw"].map(|format| format!("get FILE -c e -i 0 --format {format}"));
     for line in binary.chain(formats) {
         let (_master, slave) = pseudo_terminal();
@@ -324,7 +324,7 @@ fn binary_data_is_refused_on_the_path_of_a_terminal() {
     let inputs = Inputs::new();
     let (_master, slave) = pseudo_terminal();
     let path = fs::read_link(format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&slave))).unwrap();
-    for line in COMMANDS.iter().filter(|line| !line.starts_with("map")) {
+    for line in COMMANDS.iter().filter(|line| !line.starts_with("layout")) {
         let message = format!("{}: binary data is not written to a terminal", path.display());
         inputs.run(line, &path).failed(2, &message);
     }
@@ -349,7 +349,9 @@ fn messages_show_the_path_of_the_user_with_control_characters_escaped() {
     check(inputs.run("append FILE OUT", &name), 2);
     check(inputs.run("salvage FILE -o OUT --force", &name), 0);
     fs::write(&name, "no tensilo file").unwrap();
-    for line in ["inspect OUT", "verify OUT --json", "get OUT -c e -i 0", "map OUT", "export OUT -o - --format arrow"] {
+    for line in
+        ["inspect OUT", "verify OUT --json", "get OUT -c e -i 0", "layout OUT", "export OUT -o - --format arrow"]
+    {
         let run = inputs.run(line, &name);
         assert!(!run.stderr.contains('\u{1b}'), "{run:?}");
     }

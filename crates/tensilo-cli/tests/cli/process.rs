@@ -25,7 +25,7 @@ fn help_has_examples_and_every_option_of_the_contract() {
         ("verify", "tensilo.verify/1", "--json --deep"),
         ("get", "--format npy", "-c -i --format --as -o --nulls --force"),
         ("export", ".parquet", "-o --columns --force"),
-        ("map", "--svg train.svg", "--svg --width --verify --force"),
+        ("layout", "--svg train.svg", "--svg --width --verify --force"),
         ("bench", "tensilo.bench/1", "-c --pattern --batch --threads --cold --seconds --json --loader"),
         ("dataset", "tensilo.log/1", "create add-columns repack gc log"),
     ] {
@@ -64,11 +64,11 @@ fn bad_usage_exits_with_2() {
         "bench in.tsl --pattern backwards",
         "bench in.tsl --batch 0",
         "bench in.tsl --threads 0",
-        "map",
-        "map in.tsl --width 39",
-        "map in.tsl --width 1001",
-        "map in.tsl --svg out.svg --width 599",
-        "map in.tsl --force",
+        "layout",
+        "layout in.tsl --width 39",
+        "layout in.tsl --width 1001",
+        "layout in.tsl --svg out.svg --width 599",
+        "layout in.tsl --force",
     ] {
         let run = run(line.split_whitespace());
         assert_eq!(run.code, 2, "{line}: {run:?}");
@@ -148,7 +148,7 @@ fn nothing_is_colored_in_a_pipe() {
         "inspect a.tsl",
         "inspect a.tsl --json",
         "verify a.tsl",
-        "map a.tsl",
+        "layout a.tsl",
         "get a.tsl -c x -i 0",
         "get a.tsl -c nothing -i 0",
         "get a.tsl --wrong",
@@ -173,7 +173,7 @@ fn tables_in_a_pipe_are_neither_wrapped_nor_cut() {
     let folder = Folder::new();
     let push = |writer: &mut tensilo::Writer<_>| writer.push(&vec![Value::tensor(&[1.1_f32, 2.2]); 9]).unwrap();
     folder.file("a.tsl", super::written(schema, WriterOptions::new(), push));
-    for line in ["inspect a.tsl", "salvage a.tsl", "map a.tsl", "convert a.tsl -o b.tsl"] {
+    for line in ["inspect a.tsl", "salvage a.tsl", "layout a.tsl", "convert a.tsl -o b.tsl"] {
         let text = folder.text(line);
         for i in 0..9 {
             let row = text.lines().find(|line| line.contains(&name(i))).unwrap_or_else(|| panic!("{i}: {text}"));
@@ -240,13 +240,14 @@ mod terminal {
     fn tables_and_progress_fit_in_the_terminal() {
         let folder = folder_of(&["a.tsl"]);
         folder.done("convert SPEECH -o speech.tsl");
-        for (width, command) in [(40_u16, "salvage"), (80, "salvage"), (80, "inspect"), (80, "map"), (120, "map")] {
+        for (width, command) in [(40_u16, "salvage"), (80, "salvage"), (80, "inspect"), (80, "layout"), (120, "layout")]
+        {
             let text = seen(&on_terminal(&folder, width, &[], &format!("{command} speech.tsl -q")));
             // metadata lines are indented, and may have any width
             let lines = text.lines().filter(|line| !line.starts_with("  "));
             let widest = lines.map(|line| line.trim_end().chars().count()).max().unwrap();
             assert!(widest <= usize::from(width), "{command} in {width}: {text}");
-            assert!(command != "map" || widest == usize::from(width), "{text}");
+            assert!(command != "layout" || widest == usize::from(width), "{text}");
         }
         for (width, expected) in [(20_u16, "verify"), (80, "verifying [")] {
             let text = seen(&on_terminal(&folder, width, &[], "verify a.tsl"));

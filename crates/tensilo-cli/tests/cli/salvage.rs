@@ -109,7 +109,7 @@ fn a_file_whose_writer_has_not_finished_is_not_damaged() {
         assert_eq!((&document["ok"], &document["state"]), (&json!(false), &json!("unfinished")));
         assert_eq!(document["findings"][0]["kind"], kind);
         has(&folder.fails("verify *.tsl", 5, "").text(), &["unfinished: 1 of 1 files"]);
-        folder.done("map a.tsl --verify");
+        folder.done("layout a.tsl --verify");
     }
     writer.finish().unwrap();
     assert_eq!(folder.json("verify a.tsl --json")["state"], "ok");

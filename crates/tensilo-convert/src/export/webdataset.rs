@@ -130,7 +130,7 @@ impl FileColumn {
             FileForm::Npy => {
                 let varying = self.extents.iter().filter(|extent| **extent == Extent::Varying).count();
                 // fits: the samples are in memory
-                let own = buffer.extents().get(i * varying..(i + 1) * varying).unwrap_or_default();
+                let own = buffer.varying_extents().get(i * varying..(i + 1) * varying).unwrap_or_default();
                 let mut own = own.iter();
                 let extent = |extent: &Extent| match extent {
                     Extent::Fixed(extent) => u64::from(*extent),

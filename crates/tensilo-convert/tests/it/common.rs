@@ -104,7 +104,7 @@ fn sample(column: &Column, i: u64) -> Value {
     }
     match column.schema().dtype.is_string() {
         true => string(column, sample.bytes()),
-        false => json!({"shape": sample.shape(), "bytes": hex(sample.bytes())}),
+        false => json!({"shape": sample.extents(), "bytes": hex(sample.bytes())}),
     }
 }
 

@@ -228,7 +228,7 @@ fn table(reader: &Reader) -> Table {
 }
 
 fn entries(schema: &ColumnSchema, buffer: &ColumnBuffer) -> Vec<Entry> {
-    let mut own = buffer.extents().iter().copied();
+    let mut own = buffer.varying_extents().iter().copied();
     let mut position = 0;
     let mut item = |i: usize| {
         let mut extent = |extent: &Extent| match extent {

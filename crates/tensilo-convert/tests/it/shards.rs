@@ -33,7 +33,7 @@ fn values(file: &Reader) -> Values {
         let lists: Vec<_> = buffer.lists().iter().map(|lists| (lists.offsets(), lists.validity())).collect();
         let schema = column.schema();
         let kind = (schema.type_name(), schema.nullable, &schema.levels);
-        let values = (buffer.bytes(), buffer.offsets(), buffer.extents(), buffer.validity(), lists);
+        let values = (buffer.bytes(), buffer.offsets(), buffer.varying_extents(), buffer.validity(), lists);
         (schema.name.clone(), format!("{kind:?}: {values:?}"))
     };
     file.columns().map(column).collect()

@@ -14,7 +14,7 @@ fn each_column(mut check: impl FnMut(&str, &Column)) {
         let path = folder.file("vector.tsl", vector(name));
         for verification in [Verification::FirstTouch, Verification::Never] {
             let options = OpenOptions::new().verification(verification);
-            let Ok(reader) = options.open(PositionedFile::open(&path).unwrap()) else { continue };
+            let Ok(reader) = options.open_source(PositionedFile::open(&path).unwrap()) else { continue };
             readable_columns(&reader).iter().for_each(|column| check(name, column));
         }
     }

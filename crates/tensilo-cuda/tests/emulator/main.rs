@@ -28,7 +28,7 @@ fn gpu() -> Gpu {
 
 /// Opens a file in memory.
 fn open(file: Vec<u8>) -> Result<Reader> {
-    OpenOptions::new().open(Arc::new(InMemory(file)))
+    OpenOptions::new().open_source(Arc::new(InMemory(file)))
 }
 
 /// Returns the columns that this release can read.

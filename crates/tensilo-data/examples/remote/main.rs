@@ -110,7 +110,7 @@ fn create(folder: &Path, files: usize, samples: usize) -> Result<(), Failure> {
         let values: Vec<bf16> = (0..samples * ELEMENTS).map(|_| bf16::from_f32(normal(random.bits()))).collect();
         writer.push_batch(&[ColumnBatch::fixed(samples, &values)])?;
         writer.finish()?;
-        changes.append(&path)?;
+        changes.add_file(&path)?;
     }
     changes.publish("create")?;
     Ok(())

@@ -67,7 +67,7 @@ pub(super) fn open(
     listing: &Listing<'_>,
     pending: Option<PendingReader>,
 ) -> Result<Reader> {
-    let options = OpenOptions::new().file_bytes(listing.file.bytes);
+    let options = OpenOptions::new().commit_within(listing.file.bytes);
     let reader = opener.open_pending(path, options, pending).map_err(|error| error.with_path(path))?;
     check(&reader, listing).map_err(|violation| violation.of(path))?;
     Ok(reader.with_path(path))

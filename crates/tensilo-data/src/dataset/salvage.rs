@@ -82,7 +82,7 @@ fn check_columns(schema: &Schema, file: &GroupFile, salvaged: Salvaged) -> Resul
 /// Fails if a valid file is not the file that the manifest lists. For a damaged file, this cannot
 /// be determined, so its samples are unconfirmed.
 fn check_replaced(file: &GroupFile, remote: &RemoteOptions) -> Result<()> {
-    let found: Reader = match OpenOptions::new().file_bytes(file.bytes).open(source_at(&file.path, remote)?) {
+    let found: Reader = match OpenOptions::new().commit_within(file.bytes).open_source(source_at(&file.path, remote)?) {
         Err(error) if error.kind() == ErrorKind::Corrupt => return Ok(()),
         opened => opened.map_err(|error| error.with_path(&file.path))?,
     };

@@ -108,7 +108,7 @@ impl Opener {
     pub(crate) fn remote(begin: impl Fn(&Path, Option<Range<u64>>) -> PendingReader + Send + Sync + 'static) -> Self {
         let begin = Arc::new(begin);
         let open = begin.clone();
-        let end_of = |options: &OpenOptions| options.explicit_file_bytes().map(|bytes| bytes..bytes);
+        let end_of = |options: &OpenOptions| options.explicit_commit_within().map(|bytes| bytes..bytes);
         let open = move |path: &Path, options: OpenOptions| open(path, end_of(&options))(options);
         Self { open: Arc::new(open), begin: Some(begin) }
     }
@@ -143,7 +143,7 @@ impl IoChoice {
     }
 
     pub(crate) fn pread() -> Self {
-        Self::explicit(Io::Pread, Opener::new(|path, options| options.open_file(path)))
+        Self::explicit(Io::Pread, Opener::new(|path, options| options.open(path)))
     }
 
     /// Returns the same choice, made by the library for this reason.
@@ -163,12 +163,12 @@ const IN_MEMORY: [FsWord; 2] = [0x0102_1994, 0x8584_58F6];
 #[cfg(all(target_os = "linux", feature = "io-uring"))]
 impl IoChoice {
     pub(crate) fn io_uring() -> Self {
-        let open = |path: &Path, options: OpenOptions| options.open(UringFile::open(path)?);
+        let open = |path: &Path, options: OpenOptions| options.open_source(UringFile::open(path)?);
         Self::explicit(Io::IoUring, Opener::new(open))
     }
 
     pub(crate) fn direct() -> Self {
-        let open = |path: &Path, options: OpenOptions| options.open(UringFile::open_direct(path)?);
+        let open = |path: &Path, options: OpenOptions| options.open_source(UringFile::open_direct(path)?);
         Self::explicit(Io::Direct, Opener::new(open))
     }
 
@@ -199,7 +199,7 @@ impl IoChoice {
         let open = |path: &Path, options: OpenOptions| {
             // some file systems refuse direct I/O
             let file = UringFile::open_direct(path).or_else(|_| UringFile::open(path));
-            options.open(file?)
+            options.open_source(file?)
         };
         let why = "samples are shuffled, and files larger than half of the memory would not stay in the page cache";
         Some(Self::explicit(Io::Direct, Opener::new(open)).with_reason(why))

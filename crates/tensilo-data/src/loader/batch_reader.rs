@@ -25,7 +25,7 @@ use super::plan::segments::Segments;
 use super::setup::{OnDamage, Setup};
 use super::transform;
 use crate::error::{DataError, Result};
-use crate::order::{MAX_SUBSTITUTE_ATTEMPTS, Receipt, substitute};
+use crate::order::{MAX_SUBSTITUTE_ATTEMPTS, Receipt, substitute_candidate};
 use std::sync::Arc;
 
 /// Reads batches into reused memory.
@@ -98,14 +98,14 @@ impl BatchReader {
         }
         let mut batch = self.batch(samples, columns, start.epoch);
         (batch.position, batch.substituted) = (start.position, substituted);
-        self.map(&mut batch)?;
+        self.transform(&mut batch)?;
         Ok(batch)
     }
 
     /// Calls the caller's function with a batch, while holding a permit to decode.
-    pub(super) fn map(&self, batch: &mut Batch) -> Result<()> {
-        let Some(function) = &self.setup.map else { return Ok(()) };
-        self.permits.run(|| self.counters.time(Count::Decoding, || transform::run_map(function, batch)))
+    pub(super) fn transform(&self, batch: &mut Batch) -> Result<()> {
+        let Some(function) = &self.setup.transform else { return Ok(()) };
+        self.permits.run(|| self.counters.time(Count::Decoding, || transform::run_transform(function, batch)))
     }
 
     /// Returns columns to fill, reusing memory if possible.
@@ -189,7 +189,7 @@ impl BatchReader {
 
     fn find_substitute(&mut self, sample: u64, epoch: u64, scratch: &mut [BatchColumn]) -> Result<u64> {
         for attempt in 0..MAX_SUBSTITUTE_ATTEMPTS {
-            let candidate = substitute(self.schedule.n(), self.schedule.seed(), epoch, sample, attempt);
+            let candidate = substitute_candidate(self.schedule.n(), self.schedule.seed(), epoch, sample, attempt);
             if let Some(candidate) = candidate
                 && self.is_intact(candidate, epoch, scratch)?
             {

@@ -175,7 +175,7 @@ impl SampleReader {
         let mut columns = self.0.columns();
         self.0.fill(samples, epoch, &mut columns).map_err(ReadFailure::into_error)?;
         let mut batch = self.0.batch(samples.to_vec(), columns, epoch);
-        self.0.map(&mut batch)?;
+        self.0.transform(&mut batch)?;
         Ok(batch)
     }
 }

@@ -76,18 +76,18 @@ impl LoaderMetrics {
                 true => "mostly for copies to the GPU: use fewer columns, or keep them on the GPU",
                 false => "mostly for the GPU to decode: use a faster profile, or fewer columns",
             },
-            true => "fetching takes longer than decoding: use a higher I/O depth, or faster storage",
-            false if self.decode_threads >= processors() => {
-                "decoding takes longer than fetching, on all processors: use a faster profile, or fewer columns"
+            true => "and fetching takes longer than decoding: use a higher I/O depth, or faster storage",
+            false if self.decode_threads >= cpu_count() => {
+                "and decoding on all CPUs takes longer than fetching: use a faster profile, or fewer columns"
             }
-            false => "decoding takes longer than fetching: use more decode threads, or a faster profile",
+            false => "and decoding takes longer than fetching: use more decode threads, or a faster profile",
         };
-        format!("the consumer waited {share:.0} % of the time, and {advice}")
+        format!("the consumer waited {share:.0} % of the time, {advice}")
     }
 }
 
-fn processors() -> u64 {
-    thread::available_parallelism().map_or(1, |processors| processors.get() as u64) // exact
+fn cpu_count() -> u64 {
+    thread::available_parallelism().map_or(1, |count| count.get() as u64) // exact
 }
 
 impl fmt::Display for LoaderMetrics {

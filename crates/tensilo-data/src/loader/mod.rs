@@ -47,5 +47,5 @@ pub(crate) use metrics::Counters;
 pub use metrics::LoaderMetrics;
 pub use options::LoaderOptions;
 pub use setup::{Interrupt, OnDamage, ReadAhead};
-pub use transform::BatchMap;
+pub use transform::BatchTransform;
 pub use transform::padding::Padding;

@@ -11,7 +11,7 @@ use super::device::blocks::Device;
 use super::handle::{Loader, SampleReader};
 use super::plan::columns::ColumnSpecs;
 use super::setup::{Interrupt, OnDamage, ReadAhead, Setup, Threads, check_steps};
-use super::transform::BatchMap;
+use super::transform::BatchTransform;
 use super::transform::padding::Padding;
 #[cfg(feature = "cuda")]
 use crate::error::DataError;
@@ -62,7 +62,7 @@ pub struct LoaderOptions {
     read_ahead: ReadAhead,
     allocator: Option<Arc<dyn BatchAllocator>>,
     interrupt: Option<Interrupt>,
-    map: Option<BatchMap>,
+    transform: Option<BatchTransform>,
     #[cfg(feature = "cuda")]
     gpu: Option<tensilo_cuda::Gpu>,
     #[cfg(feature = "cuda")]
@@ -97,7 +97,7 @@ impl LoaderOptions {
             read_ahead: ReadAhead::Auto,
             allocator: None,
             interrupt: None,
-            map: None,
+            transform: None,
             #[cfg(feature = "cuda")]
             gpu: None,
             #[cfg(feature = "cuda")]
@@ -167,7 +167,7 @@ impl LoaderOptions {
     /// Text and lists stay in host memory unless they are padded. Other columns that the GPU cannot
     /// decode are decoded on the host and sent together with the blocks.
     ///
-    /// Such a loader supports neither [`LoaderOptions::map`] nor [`LoaderOptions::allocator`]. With
+    /// Such a loader supports neither [`LoaderOptions::transform`] nor [`LoaderOptions::allocator`]. With
     /// [`OnDamage::Substitute`], a sample whose checksum does not match is substituted. If the
     /// checksum of a sample matches but its encoding breaks a rule, reading the batch fails.
     #[cfg(feature = "cuda")]
@@ -274,7 +274,7 @@ impl LoaderOptions {
     /// # for i in 0..10 { writer.push(&[Value::tensor(&[i as f32; 80])])?; }
     /// # writer.finish()?;
     /// let dataset = tensilo_data::Dataset::open(folder.path())?;
-    /// let options = LoaderOptions::new(5).map(|batch| {
+    /// let options = LoaderOptions::new(5).transform(|batch| {
     ///     for value in batch.column_mut("mel")?.values_mut::<f32>()? {
     ///         *value = (*value - 4.5) / 2.9;
     ///     }
@@ -285,11 +285,11 @@ impl LoaderOptions {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn map(
+    pub fn transform(
         mut self,
-        map: impl Fn(&mut Batch) -> std::result::Result<(), Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
+        transform: impl Fn(&mut Batch) -> std::result::Result<(), Box<dyn Error + Send + Sync>> + Send + Sync + 'static,
     ) -> Self {
-        self.map = Some(Arc::new(map));
+        self.transform = Some(Arc::new(transform));
         self
     }
 
@@ -346,12 +346,11 @@ impl LoaderOptions {
         let mut setup =
             Setup::new(view.clone(), division, self.rank, columns)?.explicit(explicit).threads(self.threads);
         (setup.on_damage, setup.read_ahead) = (self.on_damage, self.read_ahead);
-        (setup.allocator, setup.interrupt, setup.map) = (self.allocator, self.interrupt, self.map);
+        (setup.allocator, setup.interrupt, setup.transform) = (self.allocator, self.interrupt, self.transform);
         #[cfg(feature = "cuda")]
         if let Some(gpu) = self.gpu {
-            if setup.map.is_some() || setup.allocator.is_some() {
-                let message =
-                    "a loader that decodes on a GPU supports neither LoaderOptions::map nor LoaderOptions::allocator";
+            if setup.transform.is_some() || setup.allocator.is_some() {
+                let message = "a loader that decodes on a GPU supports neither LoaderOptions::transform nor LoaderOptions::allocator";
                 return Err(DataError::BadArgument(message.to_owned()));
             }
             setup.device = Some(Device::new(gpu, self.min_device_bytes, setup.threads.prefetch.saturating_add(2)));

@@ -7,7 +7,7 @@
 use super::deliver::batch::BatchColumn;
 use super::deliver::memory::{BatchAllocator, Pool};
 use super::plan::columns::ColumnSpecs;
-use super::transform::BatchMap;
+use super::transform::BatchTransform;
 use crate::dataset::Dataset;
 use crate::error::{DataError, Result};
 use crate::io::{Io, IoPool};
@@ -29,10 +29,10 @@ pub enum OnDamage {
     #[default]
     Error,
     /// Damaged samples are replaced by other samples, which are the same on every rank
-    /// ([`substitute`]). A file that does not match the manifest, or that cannot be opened or read,
+    /// ([`substitute_candidate`]). A file that does not match the manifest, or that cannot be opened or read,
     /// is still an error.
     ///
-    /// [`substitute`]: crate::substitute()
+    /// [`substitute_candidate`]: crate::substitute_candidate
     Substitute,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Setup {
     pub read_ahead: ReadAhead,
     pub allocator: Option<Arc<dyn BatchAllocator>>,
     pub interrupt: Option<Interrupt>,
-    pub map: Option<BatchMap>,
+    pub transform: Option<BatchTransform>,
     /// The GPU that decodes, if any.
     #[cfg(feature = "cuda")]
     pub device: Option<super::device::blocks::Device>,
@@ -150,7 +150,7 @@ impl Setup {
             read_ahead: ReadAhead::Auto,
             allocator: None,
             interrupt: None,
-            map: None,
+            transform: None,
             #[cfg(feature = "cuda")]
             device: None,
             pool: threads.pool(),

@@ -124,7 +124,8 @@ impl Version {
     pub(crate) fn to_bytes(&self) -> (Vec<u8>, Hex) {
         let parent = self.parent.map(|(version, digest)| ParentJson { version: Number(version), digest });
         let sizes = self.order;
-        let [run, window, streams] = [sizes.run(), sizes.window(), sizes.streams()].map(|number| Number(number.into()));
+        let [run, window, streams] =
+            [sizes.run_samples(), sizes.window_runs(), sizes.streams()].map(|number| Number(number.into()));
         let order = OrderJson { run, window, streams };
         let mut text = String::from("{\n");
         let mut put = |name: &str, value: String| {

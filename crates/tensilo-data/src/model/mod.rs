@@ -101,7 +101,7 @@ fn sampled_steps(order: Order, division: Division, node_ranks: u32, n: u64) -> R
     let node_samples = u64::from(division.batch_size()).saturating_mul(node_ranks.into()).max(1);
     let window = match order {
         Order::Windowed(sizes) => {
-            let samples = u64::from(sizes.run()).saturating_mul(sizes.window().into());
+            let samples = u64::from(sizes.run_samples()).saturating_mul(sizes.window_runs().into());
             samples.saturating_mul(sizes.streams().into()).div_ceil(division.step_samples()).max(1)
         }
         _ => 1,
@@ -167,7 +167,7 @@ fn node_window_samples(order: Order, job: &Job, world_size: f64) -> f64 {
     let streams = f64::from(sizes.streams());
     // a stream can be shared with the neighboring machines
     let node_streams = (streams / world_size * f64::from(job.node_ranks)).ceil().min(streams);
-    2.0 * node_streams * f64::from(sizes.window()) * f64::from(sizes.run())
+    2.0 * node_streams * f64::from(sizes.window_runs()) * f64::from(sizes.run_samples())
 }
 
 /// Returns what one machine reads of a column in these steps of an epoch. Earlier steps are also
@@ -187,7 +187,7 @@ pub fn simulate(
     let (run, max_runs) = match order {
         Order::Windowed(sizes) if storage.prefetches_runs => {
             let rank_streams = sizes.streams().div_ceil(division.world_size()).saturating_add(2);
-            (Some(sizes.run()), rank_streams.saturating_mul(sizes.window()).saturating_mul(2))
+            (Some(sizes.run_samples()), rank_streams.saturating_mul(sizes.window_runs()).saturating_mul(2))
         }
         _ => (None, 1),
     };

@@ -57,13 +57,13 @@ impl WindowSizes {
     /// request has a high latency.
     pub const OBJECT_RUN_BYTES: u64 = 4 << 20;
 
-    /// Returns the sizes for runs of `run` samples and windows of `window` runs, with one stream.
-    /// Fails if either number is 0.
-    pub fn new(run: u32, window: u32) -> Result<Self> {
-        match (NonZeroU32::new(run), NonZeroU32::new(window)) {
+    /// Returns the sizes for runs of `run_samples` samples and windows of `window_runs` runs, with
+    /// one stream. Fails if either number is 0.
+    pub fn new(run_samples: u32, window_runs: u32) -> Result<Self> {
+        match (NonZeroU32::new(run_samples), NonZeroU32::new(window_runs)) {
             (Some(run), Some(window)) => Ok(Self { run, window, stream_bits: 0 }),
             _ => Err(DataError::BadArgument(format!(
-                "runs of {run} samples in windows of {window} runs: expected at least 1 of each"
+                "runs of {run_samples} samples in windows of {window_runs} runs: expected at least 1 of each"
             ))),
         }
     }
@@ -71,8 +71,8 @@ impl WindowSizes {
     /// Sets the number of streams. Fails unless it is a power of two of at most
     /// [`WindowSizes::MAX_STREAMS`].
     ///
-    /// With at least as many streams as ranks, each rank reads its own runs only. `window` is the
-    /// number of runs in a window of each stream, so all windows together hold `streams` times as
+    /// With at least as many streams as ranks, each rank reads its own runs only. Each stream has its
+    /// own windows of `window_runs` runs, so all windows together hold `streams` times as
     /// many samples.
     pub fn with_streams(mut self, streams: u32) -> Result<Self> {
         if !streams.is_power_of_two() || streams > Self::MAX_STREAMS {
@@ -100,12 +100,12 @@ impl WindowSizes {
     }
 
     /// Returns the number of samples in a run, `K`.
-    pub fn run(self) -> u32 {
+    pub fn run_samples(self) -> u32 {
         self.run.get()
     }
 
     /// Returns the number of runs in a window of a stream, `W`.
-    pub fn window(self) -> u32 {
+    pub fn window_runs(self) -> u32 {
         self.window.get()
     }
 

@@ -61,7 +61,7 @@
 //! repeats. The boundaries of runs depend only on sample numbers, never on files or chunks, so
 //! rewriting a dataset into different files does not change its order.
 //!
-//! Damaged samples can be replaced: [`substitute`] computes the replacement from a key, so all
+//! Damaged samples can be replaced: [`substitute_candidate`] computes the replacement from a key, so all
 //! ranks choose the same one.
 
 mod division;
@@ -158,7 +158,7 @@ impl EpochOrder {
     pub fn sample_count(&self) -> u64 {
         match &self.0 {
             Kind::Sequential(n) => *n,
-            Kind::Shuffled(permutation) => permutation.n(),
+            Kind::Shuffled(permutation) => permutation.member_count(),
             Kind::Windowed(windowed) => windowed.sample_count(),
         }
     }
@@ -315,9 +315,9 @@ impl Runs<'_> {
 /// The maximum number of attempts to find a substitute.
 pub(crate) const MAX_SUBSTITUTE_ATTEMPTS: u64 = 64;
 
-/// Returns the candidate with number `attempt`, counted from 0, for replacing the damaged sample
-/// `v` of a view of `n` samples. The substitute is the first of up to 64 candidates that is not
-/// damaged. Every rank computes the same candidates. Returns `None` if the view is empty.
-pub fn substitute(n: u64, seed: u64, epoch: u64, v: u64, attempt: u64) -> Option<u64> {
-    key(Purpose::Substitute, [seed, epoch, v, attempt]).checked_rem(n)
+/// Returns the candidate with number `attempt`, counted from 0, for replacing a damaged sample
+/// of a view of `sample_count` samples. The substitute is the first of up to 64 candidates that is
+/// not damaged. Every rank computes the same candidates. Returns `None` if the view is empty.
+pub fn substitute_candidate(sample_count: u64, seed: u64, epoch: u64, sample: u64, attempt: u64) -> Option<u64> {
+    key(Purpose::Substitute, [seed, epoch, sample, attempt]).checked_rem(sample_count)
 }

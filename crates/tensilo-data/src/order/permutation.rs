@@ -105,8 +105,8 @@ impl Permutation {
         Self { n, keys, rounds, high: bits / 2, low: bits - bits / 2 }
     }
 
-    /// Returns `n`, the number of members.
-    pub fn n(&self) -> u64 {
+    /// Returns the number of members.
+    pub fn member_count(&self) -> u64 {
         self.n
     }
 

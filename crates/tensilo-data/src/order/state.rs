@@ -28,9 +28,9 @@ pub struct State {
     /// The version of the dataset that was read; 0 if it has none.
     pub dataset_version: u64,
     /// The identity of the view; 0 for all samples.
-    pub view: u64,
+    pub view_id: u64,
     /// The number of samples of the view.
-    pub n: u64,
+    pub sample_count: u64,
     /// How samples are shuffled.
     pub order: Order,
     /// What happens to an incomplete last step of an epoch.
@@ -60,7 +60,7 @@ impl State {
         let (order, run, window, streams) = match self.order {
             Order::Sequential => (0, 0, 0, 0),
             Order::Shuffled => (1, 0, 0, 0),
-            Order::Windowed(sizes) => (2, sizes.run(), sizes.window(), sizes.streams()),
+            Order::Windowed(sizes) => (2, sizes.run_samples(), sizes.window_runs(), sizes.streams()),
         };
         let mut bytes = [0; Self::BYTES];
         let mut rest = bytes.as_mut_slice();
@@ -73,7 +73,7 @@ impl State {
         };
         put(&mut rest, [order, last_batch]);
         put(&mut rest, self.dataset_id);
-        let words = [self.dataset_version, self.view, self.n, self.seed, self.epoch, self.position];
+        let words = [self.dataset_version, self.view_id, self.sample_count, self.seed, self.epoch, self.position];
         words.iter().for_each(|word| put(&mut rest, word.to_le_bytes()));
         put(&mut rest, run.to_le_bytes());
         put(&mut rest, window.to_le_bytes());
@@ -109,7 +109,8 @@ impl State {
         let [order, last_batch] = take(&mut rest);
         let dataset_id = take(&mut rest);
         let mut word = || u64::from_le_bytes(take(&mut rest));
-        let [dataset_version, view, n, seed, epoch, position] = [word(), word(), word(), word(), word(), word()];
+        let [dataset_version, view_id, sample_count, seed, epoch, position] =
+            [word(), word(), word(), word(), word(), word()];
         let run = u32::from_le_bytes(take(&mut rest));
         let window = u32::from_le_bytes(take(&mut rest));
         let receipt = Receipt(u64::from_le_bytes(take(&mut rest)));
@@ -133,13 +134,24 @@ impl State {
             2 => LastBatch::Exact,
             _ => return Err(bad(format!("the state has last_batch {last_batch}, expected 0 to 2"))),
         };
-        if position >= n || n > MAX_SAMPLES {
+        if position >= sample_count || sample_count > MAX_SAMPLES {
             return Err(bad(format!(
-                "the state has position {position} of {n} samples, expected a position below the number of samples, \
+                "the state has position {position} of {sample_count} samples, expected a position below the number of samples, \
                  which is at most 2^63"
             )));
         }
-        Ok(Self { dataset_id, dataset_version, view, n, order, last_batch, seed, epoch, position, receipt })
+        Ok(Self {
+            dataset_id,
+            dataset_version,
+            view_id,
+            sample_count,
+            order,
+            last_batch,
+            seed,
+            epoch,
+            position,
+            receipt,
+        })
     }
 }
 

@@ -69,7 +69,8 @@ impl View {
         }
         let expected: Vec<_> =
             components.iter().map(|view| (view.dataset_id(), view.identity(), view.sample_count())).collect();
-        if !mixture.components().iter().map(|found| (found.dataset_id, found.view, found.samples)).eq(expected) {
+        if !mixture.components().iter().map(|found| (found.dataset_id, found.view_id, found.sample_count)).eq(expected)
+        {
             let message = "the views differ from the components that the mixture was made for".to_owned();
             return Err(DataError::BadArgument(message));
         }

@@ -24,9 +24,9 @@ pub struct Component {
     /// The id of the dataset; zero if it has none.
     pub dataset_id: [u8; 16],
     /// The identity of the view; 0 for all samples.
-    pub view: u64,
+    pub view_id: u64,
     /// The number of samples of the view.
-    pub samples: u64,
+    pub sample_count: u64,
     /// The weight. Components contribute samples in proportion to their weights.
     pub weight: u32,
 }
@@ -68,7 +68,7 @@ impl Mixture {
         if n > MAX_SAMPLES {
             return Err(bad("the mixture has more than 2^63 samples"));
         }
-        if components.iter().any(|component| component.samples == 0) {
+        if components.iter().any(|component| component.sample_count == 0) {
             return Err(bad("a component of the mixture has no samples"));
         }
         if components.iter().any(|component| component.weight == 0) {
@@ -84,7 +84,7 @@ impl Mixture {
                 return Err(bad("the weight of a component is too small: the mixture would have none of its samples"));
             }
             let seed = key(Purpose::Component, [seed, number]);
-            shares.push(Share { samples: component.samples, seed, whole, last, sum });
+            shares.push(Share { samples: component.sample_count, seed, whole, last, sum });
         }
         if shares.is_empty() {
             return Err(bad("the mixture has no components"));
@@ -158,7 +158,7 @@ fn ranges(samples: u64, weights: &[u32]) -> impl Iterator<Item = Range<u64>> {
 fn identity_words(component: &Component) -> [u64; 5] {
     let id = u128::from_le_bytes(component.dataset_id);
     // the low and the high half
-    [id as u64, (id >> 64) as u64, component.view, component.samples, component.weight.into()]
+    [id as u64, (id >> 64) as u64, component.view_id, component.sample_count, component.weight.into()]
 }
 
 fn bad(message: &str) -> DataError {

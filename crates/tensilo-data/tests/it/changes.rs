@@ -25,7 +25,7 @@ fn samples_and_columns_are_added_renamed_and_dropped() {
     changes.add_nullable_column(numbers("label").nullable()).unwrap();
     let path = changes.next_path().unwrap();
     write(&path, &[numbers("number"), numbers("label")], 8, 2);
-    changes.append(&path).unwrap();
+    changes.add_file(&path).unwrap();
     let second = changes.publish("rename x, add label and two samples").unwrap();
     assert_eq!((second.version(), second.parent(), second.id()), (2, Some(1), first.id()));
     assert_eq!(all(&second, "number"), some(0..10));
@@ -65,7 +65,7 @@ fn a_dataset_of_many_files_has_pages() {
     let path = changes.next_path().unwrap();
     write(&path, &[numbers("x")], 7, 2);
     for _ in 0..1_300 {
-        changes.append(&path).unwrap(); // the same file
+        changes.add_file(&path).unwrap(); // the same file
     }
     let dataset = changes.publish("many").unwrap();
     assert_eq!(files_below(&folder.path("manifest/pages")).len(), 1, "pages with the same files are the same");
@@ -77,7 +77,7 @@ fn a_dataset_of_many_files_has_pages() {
     let mut changes = dataset.change().unwrap();
     let path = changes.next_path().unwrap();
     write(&path, &[numbers("x")], 9, 1);
-    changes.append(&path).unwrap();
+    changes.add_file(&path).unwrap();
     let dataset = changes.publish("one more").unwrap();
     assert_eq!(files_below(&folder.path("manifest/pages")).len(), 1, "pages are shared");
     assert_eq!(read(&dataset, "x", 2_600).unwrap(), Some(9));
@@ -93,7 +93,7 @@ fn of_two_writers_one_wins_and_the_other_leaves_nothing() {
             let mut changes = first.change()?;
             let path = changes.next_path()?;
             write(&path, &[numbers("x")], number, 1);
-            changes.append(&path)?;
+            changes.add_file(&path)?;
             changes.publish(format!("append {number}"))
         };
         let results = std::thread::scope(|scope| {
@@ -113,7 +113,7 @@ fn of_two_writers_one_wins_and_the_other_leaves_nothing() {
         let mut changes = newest.change().unwrap();
         let path = changes.next_path().unwrap();
         write(&path, &[numbers("x")], 70, 1);
-        changes.append(&path).unwrap();
+        changes.add_file(&path).unwrap();
         assert_eq!(changes.publish("again").unwrap().sample_count(), 4);
     }
 }
@@ -139,7 +139,7 @@ fn what_cannot_be_changed_is_refused_with_the_reason_and_leaves_nothing() {
         let mut changes = dataset.change().unwrap();
         let path = changes.next_path().unwrap();
         write(&path, columns, 0, 2);
-        let error = changes.append(&path).unwrap_err();
+        let error = changes.add_file(&path).unwrap_err();
         assert!(error.to_string().contains(expected), "{error}");
         drop(changes);
         assert_eq!(files_below(folder.root()), before);
@@ -162,7 +162,7 @@ fn what_cannot_be_changed_is_refused_with_the_reason_and_leaves_nothing() {
     assert!(error.to_string().contains("2 samples, but group 1 has 3"), "{error}");
     let outside = Folder::new();
     write(&outside.path("x.tsl"), &[numbers("x")], 0, 2);
-    let error = changes.append(outside.path("x.tsl")).unwrap_err();
+    let error = changes.add_file(outside.path("x.tsl")).unwrap_err();
     assert!(error.to_string().contains("not in the folder"), "{error}");
     drop(changes);
 
@@ -225,7 +225,7 @@ fn files_without_a_manifest_are_a_dataset_in_the_order_of_their_names() {
 
     let mut changes = Dataset::create(folder.root()).unwrap();
     for name in ["a.tsl", "b.tsl", "c.tsl"] {
-        changes.append(folder.path(name)).unwrap();
+        changes.add_file(folder.path(name)).unwrap();
     }
     let created = changes.publish("from files").unwrap();
     assert_eq!(

@@ -116,11 +116,11 @@ fn readers_of_a_run(mode: WindowSizes, n: u64, nodes: u32, batch: u32) -> f64 {
         for step in 0..division.steps(n, 0) {
             let mut samples = positions(&division, &order, step * division.step_samples(), node);
             order.replace_with_samples(&mut samples).unwrap();
-            runs.extend(samples.iter().map(|sample| sample / u64::from(mode.run())));
+            runs.extend(samples.iter().map(|sample| sample / u64::from(mode.run_samples())));
         }
         reads += runs.len();
     }
-    reads as f64 / n.div_ceil(mode.run().into()) as f64
+    reads as f64 / n.div_ceil(mode.run_samples().into()) as f64
 }
 
 #[test]

@@ -16,14 +16,14 @@ fn three_versions(folder: &Folder) -> Dataset {
     let mut changes = Dataset::create(folder.root()).unwrap();
     for (name, first) in [("a.tsl", 0), ("b.tsl", 10)] {
         write(&folder.path(name), &[numbers("x")], first, 10);
-        changes.append(folder.path(name)).unwrap();
+        changes.add_file(folder.path(name)).unwrap();
     }
     let mut changes = changes.publish("create").unwrap().change().unwrap();
     changes.repack(20, &WriterOptions::new(), &mut |_| ControlFlow::Continue(())).unwrap();
     let mut changes = changes.publish("repack").unwrap().change().unwrap();
     let path = changes.next_path().unwrap();
     write(&path, &[numbers("x")], 20, 5);
-    changes.append(path).unwrap();
+    changes.add_file(path).unwrap();
     changes.publish("add").unwrap()
 }
 
@@ -107,7 +107,7 @@ fn an_active_writer_is_not_harmed_and_a_losing_one_gets_a_conflict() {
         let mut changes = dataset.change().unwrap();
         let path = changes.next_path().unwrap();
         write(&path, &[numbers("x")], 25, 2);
-        changes.append(path).unwrap();
+        changes.add_file(path).unwrap();
         changes
     };
     let at_work = append(&newest);

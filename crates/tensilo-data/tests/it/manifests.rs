@@ -50,8 +50,8 @@ fn valid_manifests_are_read_as_the_second_reader_reads_them() {
             (Some(id.as_str()), Some(dataset.version()))
         );
         assert_eq!(expected["samples"].as_u64(), Some(dataset.sample_count()));
-        assert_eq!(expected["order"]["run"].as_u64(), Some(dataset.window_sizes().run().into()));
-        assert_eq!(expected["order"]["window"].as_u64(), Some(dataset.window_sizes().window().into()));
+        assert_eq!(expected["order"]["run"].as_u64(), Some(dataset.window_sizes().run_samples().into()));
+        assert_eq!(expected["order"]["window"].as_u64(), Some(dataset.window_sizes().window_runs().into()));
         assert_eq!(expected["metadata"], serde_json::to_value(&dataset.schema().metadata).expect("texts"));
         check_columns(&expected["columns"], &dataset);
         check_groups(&expected, &dataset, folder.root());

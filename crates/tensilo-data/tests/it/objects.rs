@@ -68,7 +68,7 @@ fn a_prefetched_run_is_one_request() {
     let folder = Folder::new();
     let local = create(&folder.path("train"), &[600_000, 500_000]);
     let server = hosted(&folder.path("train"));
-    let run = u64::from(local.window_sizes().run());
+    let run = u64::from(local.window_sizes().run_samples());
     for mode in [Order::Sequential, Order::Windowed(local.window_sizes())] {
         let remote = Dataset::open(server.url("/train")).unwrap();
         let runs = remote.sample_count().div_ceil(run) as usize;

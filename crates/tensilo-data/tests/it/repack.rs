@@ -35,7 +35,7 @@ fn readers(dataset: &Dataset) -> Vec<Vec<Reader>> {
 fn check_files(dataset: &Dataset, shard_bytes: u64) {
     for files in readers(dataset) {
         let [reader] = files.as_slice() else { panic!("{} files of a group", files.len()) };
-        let report = reader.verify(VerifyOptions::new().decode(true)).unwrap();
+        let report = reader.verify(VerifyOptions::new().deep(true)).unwrap();
         assert!(report.findings.is_empty(), "{:?}", report.findings);
         let values = |column: tensilo::Column| {
             let mut buffer = tensilo::ColumnBuffer::new();
@@ -153,7 +153,7 @@ fn files_state_the_errors_of_those_that_they_have_samples_of() {
     for error in [0.000_5, 0.001, 0.000_25] {
         let path = changes.next_path().unwrap();
         write_cast(&path, error);
-        changes.append(&path).unwrap();
+        changes.add_file(&path).unwrap();
     }
     let before = changes.publish("create").unwrap();
     let old = casts(&before, 0);

@@ -16,7 +16,18 @@ fn any_state() -> impl Strategy<Value = State> {
         |(order, last_batch, dataset_id, words, n, position)| {
             let [dataset_version, view, seed, epoch, receipt] = words;
             let (position, receipt) = (position % n, Receipt(receipt));
-            State { dataset_id, dataset_version, view, n, order, last_batch, seed, epoch, position, receipt }
+            State {
+                dataset_id,
+                dataset_version,
+                view_id: view,
+                sample_count: n,
+                order,
+                last_batch,
+                seed,
+                epoch,
+                position,
+                receipt,
+            }
         },
     )
 }

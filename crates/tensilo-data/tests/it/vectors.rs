@@ -3,7 +3,7 @@
 use serde_json::Value;
 use tensilo_data::{
     Component, Division, EpochOrder, LastBatch, Mixture, Order, Permutation, Receipt, SampleList, Split, State,
-    WindowSizes, substitute,
+    WindowSizes, substitute_candidate,
 };
 
 fn vectors(group: &str) -> Vec<Value> {
@@ -42,7 +42,7 @@ fn mode(value: &Value) -> Order {
 fn permutations_are_those_of_the_vectors() {
     for vector in vectors("permutations") {
         let permutation = Permutation::new(hex(&vector["key"]), number(&vector["n"]));
-        let found: Vec<u64> = (0..=permutation.n()).map_while(|p| permutation.at(p)).collect();
+        let found: Vec<u64> = (0..=permutation.member_count()).map_while(|p| permutation.at(p)).collect();
         assert_eq!(found, numbers(&vector["order"]), "{vector}");
     }
     for vector in vectors("large_permutations") {
@@ -120,8 +120,8 @@ fn views_are_those_of_the_vectors() {
     for vector in vectors("mixtures") {
         let component = |item: &Value| Component {
             dataset_id: bytes(&item["dataset_id"]).try_into().unwrap(),
-            view: hex(&item["view"]),
-            samples: number(&item["samples"]),
+            view_id: hex(&item["view"]),
+            sample_count: number(&item["samples"]),
             weight: number(&item["weight"]) as u32,
         };
         let components: Vec<Component> = vector["components"].as_array().unwrap().iter().map(component).collect();
@@ -155,8 +155,8 @@ fn states_are_those_of_the_vectors() {
         let state = State {
             dataset_id: bytes(&vector["dataset_id"]).try_into().unwrap(),
             dataset_version: number(&vector["dataset_version"]),
-            view: hex(&vector["view"]),
-            n,
+            view_id: hex(&vector["view"]),
+            sample_count: n,
             order: mode,
             last_batch: last_batch(&vector["tail"]),
             seed,
@@ -178,8 +178,8 @@ fn substitutes_are_those_of_the_vectors() {
         let of = |name: &str| number(&vector[name]);
         let (n, sample, epoch, seed) = (of("n"), of("sample"), of("epoch"), hex(&vector["seed"]));
         for (attempt, expected) in (0..).zip(numbers(&vector["attempts"])) {
-            assert_eq!(substitute(n, seed, epoch, sample, attempt), Some(expected), "{vector}");
+            assert_eq!(substitute_candidate(n, seed, epoch, sample, attempt), Some(expected), "{vector}");
         }
-        assert_eq!(substitute(0, seed, epoch, sample, 0), None);
+        assert_eq!(substitute_candidate(0, seed, epoch, sample, 0), None);
     }
 }

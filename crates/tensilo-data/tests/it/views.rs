@@ -8,7 +8,7 @@ fn samples(split: &Split) -> Vec<u64> {
 }
 
 fn component(samples: u64, weight: u32) -> Component {
-    Component { dataset_id: [0; 16], view: 0, samples, weight }
+    Component { dataset_id: [0; 16], view_id: 0, sample_count: samples, weight }
 }
 
 proptest! {
@@ -37,7 +37,7 @@ proptest! {
         let mut counts = vec![0_u64; weights.len()];
         for v in 0..n {
             let (number, sample) = mixture.sample(v, epoch).unwrap();
-            prop_assert!(sample < components[number].samples);
+            prop_assert!(sample < components[number].sample_count);
             counts[number] += 1;
         }
         let all: u64 = weights.iter().map(|&weight| u64::from(weight)).sum();

@@ -16,7 +16,7 @@ pub fn append(changes: &mut Changes, samples: u32) {
     let values: Vec<u32> = (first..first + samples).flat_map(values).collect();
     writer.push_batch(&[ColumnBatch::fixed(samples as usize, &values)]).expect("samples");
     writer.finish().expect("a server");
-    changes.append(&path).expect("a file of the dataset");
+    changes.add_file(&path).expect("a file of the dataset");
 }
 
 /// Returns the values of a sample.

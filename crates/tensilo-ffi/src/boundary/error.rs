@@ -1,7 +1,8 @@
 //! The status that each call returns, and the error with its details.
 //!
-//! A status says who can do something about a failure. A [`tensilo_error`] adds the message, the
-//! location (file, column, samples and offset), and advice. Its strings live as long as the error.
+//! A status tells whether the file, the caller or the environment is at fault. A [`tensilo_error`]
+//! adds the message, the location (file, column, samples and offset), and advice. Its strings live
+//! as long as the error.
 //! Errors of `tensilo` and `tensilo-data` are converted only here.
 
 use super::values::{Output, Text, fill};
@@ -14,8 +15,8 @@ use std::ptr;
 use tensilo::{Error, ErrorKind};
 use tensilo_data::DataError;
 
-/// The result of a call: `TENSILO_OK`, or the kind of the error, which says who can do something
-/// about it. Later releases may add values.
+/// The result of a call: `TENSILO_OK`, or the kind of the error, which tells whether the file, the
+/// caller or the environment is at fault. Later releases may add values.
 pub type tensilo_status = i32;
 
 /// The call succeeded.

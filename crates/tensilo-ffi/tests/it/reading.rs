@@ -30,7 +30,7 @@ fn assert_same(buffer: &Handle<tensilo_buffer>, expected: &ColumnBuffer) {
         assert_eq!(samples.item_count, expected.item_count());
         assert_eq!(found(samples.values, samples.value_bytes), expected.bytes());
         assert_eq!(found(samples.offsets, samples.item_count + 1), expected.offsets());
-        assert_eq!(found(samples.varying_extents, samples.varying_extent_count), expected.extents());
+        assert_eq!(found(samples.varying_extents, samples.varying_extent_count), expected.varying_extents());
         assert_eq!(samples.null_count, expected.null_count());
         assert_eq!(samples.validity.is_null(), expected.validity().is_none());
         let bits = found(samples.validity, samples.item_count.div_ceil(8));

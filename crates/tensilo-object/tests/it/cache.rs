@@ -199,7 +199,7 @@ fn wrong_bytes_are_forgotten_when_a_reader_notices_them() {
     for with_cache in [true, false] {
         let cache = with_cache.then(|| Cache::new(folder.path("cache"), 1 << 30));
         let storage = ObjectStorage::new(&hosted.address, quick().cache(cache));
-        let open = || OpenOptions::new().open(storage.open(&hosted.address).unwrap());
+        let open = || OpenOptions::new().open_source(storage.open(&hosted.address).unwrap());
         hosted.server.set_faults(|_| Some(HttpFault::WrongByte));
         assert_eq!(open().err().map(|error| error.kind()), Some(ErrorKind::Corrupt));
         hosted.server.set_faults(|_| None);

@@ -65,7 +65,7 @@ fn a_replaced_object_is_an_error_and_never_a_mixture() {
 #[test]
 fn a_replaced_object_is_not_reported_as_damage() {
     let hosted = Hosted::new(file(50_000), quick());
-    let reader = OpenOptions::new().open(hosted.storage.open(&hosted.address).unwrap()).unwrap();
+    let reader = OpenOptions::new().open_source(hosted.storage.open(&hosted.address).unwrap()).unwrap();
     let mut cursor = reader.column("x").unwrap().cursor();
     hosted.server.put("/data/x.tsl", &file(50_001));
     let error = cursor.read(25_000).unwrap_err();
@@ -86,7 +86,8 @@ fn random_faults_give_right_samples_or_errors() {
         for number in [0, 999, 1999, 500] {
             let read = || -> tensilo::Result<Vec<i32>> {
                 let file = hosted.storage.open(&hosted.address).map_err(std::io::Error::other);
-                let reader = OpenOptions::new().open(file.map_err(|error| tensilo::Error::io("opening", error))?)?;
+                let reader =
+                    OpenOptions::new().open_source(file.map_err(|error| tensilo::Error::io("opening", error))?)?;
                 let mut cursor = reader.column("x")?.cursor();
                 Ok(cursor.read(number)?.as_slice::<i32>()?.to_vec())
             };

@@ -63,7 +63,7 @@ fn what_follows_is_read_ahead_by_verification() {
     let hosted = Hosted::new(file(60_000), quick());
     hosted.server.set_faults(|_| Some(HttpFault::Late(20)));
     let begun = Instant::now();
-    let reader = OpenOptions::new().open(hosted.storage.open(&hosted.address).unwrap()).unwrap();
+    let reader = OpenOptions::new().open_source(hosted.storage.open(&hosted.address).unwrap()).unwrap();
     assert!(reader.verify(VerifyOptions::default()).unwrap().findings.is_empty());
     let requests = hosted.server.take_requests().len();
     println!("verified {} bytes by {requests} requests in {:?}", hosted.bytes.len(), begun.elapsed());

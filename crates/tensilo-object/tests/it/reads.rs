@@ -56,7 +56,7 @@ fn any_ranges_are_read_right() {
 #[test]
 fn samples_of_a_file_are_read() {
     let hosted = Hosted::new(file(5000), quick());
-    let reader = OpenOptions::new().open(hosted.storage.open(&hosted.address).unwrap()).unwrap();
+    let reader = OpenOptions::new().open_source(hosted.storage.open(&hosted.address).unwrap()).unwrap();
     let mut cursor = reader.column("x").unwrap().cursor();
     for number in [0, 17, 4999, 2500] {
         assert_eq!(cursor.read(number).unwrap().as_slice::<i32>().unwrap(), sample(number as u32));

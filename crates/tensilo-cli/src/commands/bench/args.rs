@@ -6,7 +6,7 @@
 //! file from its page cache.
 
 use crate::failure::{Failure, Outcome};
-use crate::options::Names;
+use crate::options::{Names, WindowArgs};
 use crate::text::divide;
 use clap::{Args, ValueEnum};
 use std::ops::RangeInclusive;
@@ -55,15 +55,16 @@ an unknown number is null):
   schema, file, column, dtype, sample_count, pattern, batch, threads, cold
   io           pread or mmap; object for an object store
   warmed_up    whether all chunks were read first
-  samples, seconds, samples_per_s, decoded_gb_per_s (10^9)
+  read_samples, seconds, samples_per_s, decoded_gb_per_s (10^9)
   ns_per_sample_p50, ns_per_sample_p99
   decoded_bytes_per_sample
 
 JSON with --loader, schema tensilo.bench-loader/1:
-  schema, file, sample_count, files, stored_bytes, order, batch, io, cold
+  schema, file, sample_count, file_count, file_bytes, order, batch, io, cold
   gpus, step_s, sample_bytes, required_gb_per_s, verdict
   runs         one entry for each number of decode threads: decode_threads,
-               io_depth, samples, seconds, samples_per_s, delivered_gb_per_s,
+               io_depth, read_samples, seconds, samples_per_s,
+               delivered_gb_per_s,
                ns_per_batch_p50, ns_per_batch_p99, waiting_share,
                first_batch_s, read_bytes, planning_s, fetching_s, decoding_s";
 
@@ -104,7 +105,8 @@ pub(crate) struct BenchArgs {
 /// The values of `--io`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub(super) enum IoName {
-    /// Choose by file system and file size; the report shows the choice and the reason
+    /// With --loader, choose by file system (and by size, if shuffled) and report why; for one
+    /// column, pread
     #[default]
     Auto,
     /// Memory maps; no process may change or truncate the files while they are mapped
@@ -156,15 +158,8 @@ pub(super) struct LoaderArgs {
     /// The order of samples
     #[arg(long, value_enum, default_value_t)]
     pub(super) order: OrderName,
-    /// The number of samples in a run of the windowed order [default: as recorded in the manifest]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) run: Option<u32>,
-    /// The number of runs in a window of the windowed order [default: as recorded in the manifest]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-    pub(super) window: Option<u32>,
-    /// The number of streams of the windowed order [default: as recorded in the manifest]
-    #[arg(long, value_name = "N")]
-    pub(super) streams: Option<u32>,
+    #[command(flatten)]
+    pub(super) windows: WindowArgs,
     /// The number of GPUs of the training job; each GPU consumes one batch per step
     #[arg(long, value_name = "N", default_value_t = DEFAULT_GPUS, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) gpus: u32,
@@ -193,12 +188,14 @@ impl BenchArgs {
 
     /// Returns whether any option for batches of a loader is set.
     pub(super) fn has_loader_options(&self) -> bool {
-        let LoaderArgs {
-            columns, decode_threads, io_depth, device, order, run, window, streams, gpus, step_ms, ..
-        } = &self.loader;
-        let numbers = [*decode_threads, *io_depth, *run, *window, *streams];
+        let LoaderArgs { columns, decode_threads, io_depth, device, order, windows, gpus, step_ms, .. } = &self.loader;
+        let numbers = [*decode_threads, *io_depth];
         let is_set = !columns.is_empty() || device.is_some() || numbers.iter().any(Option::is_some);
-        is_set || *order != OrderName::default() || *gpus != DEFAULT_GPUS || *step_ms != Duration::from_millis(200)
+        is_set
+            || windows.is_set()
+            || *order != OrderName::default()
+            || *gpus != DEFAULT_GPUS
+            || *step_ms != Duration::from_millis(200)
     }
 }
 

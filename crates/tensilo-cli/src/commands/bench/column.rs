@@ -46,7 +46,7 @@ pub(super) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
 }
 
 fn run_on(args: &BenchArgs, quiet: bool, source: impl Source + 'static) -> Outcome {
-    let reader = OpenOptions::new().open(source).map_err(|error| Failure::about(&args.file, error))?;
+    let reader = OpenOptions::new().open_source(source).map_err(|error| Failure::about(&args.file, error))?;
     if !quiet {
         warn(&args.file, &reader);
     }
@@ -326,7 +326,7 @@ impl Report<'_> {
             "io": self.io(),
             "cold": args.cold,
             "warmed_up": self.warmed_up,
-            "samples": counts.samples,
+            "read_samples": counts.samples,
             "seconds": counts.busy.as_secs_f64(),
             "samples_per_s": per_second(counts.samples, counts.busy),
             "decoded_gb_per_s": per_second(counts.decoded_bytes, counts.busy).map(|rate| rate / 1e9),

@@ -21,7 +21,7 @@ use std::iter;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 use tensilo_cuda::Gpu;
-use tensilo_data::{DataError, Dataset, DatasetOptions, Io, LoaderMetrics, LoaderOptions, Order, View, WindowSizes};
+use tensilo_data::{DataError, Dataset, DatasetOptions, Io, LoaderMetrics, LoaderOptions, Order, View};
 
 /// Measures how fast a loader delivers batches.
 pub(super) fn run(args: &BenchArgs) -> Outcome {
@@ -106,19 +106,15 @@ fn measure<'a>(args: &'a BenchArgs, dataset: &Dataset) -> Outcome<Report<'a>> {
 }
 
 fn mode(args: &BenchArgs, order: OrderName, dataset: &Dataset) -> Outcome<Order> {
-    let recorded = dataset.window_sizes();
-    let (run, window, streams) = (args.loader.run, args.loader.window, args.loader.streams);
-    Ok(match order {
-        OrderName::Windowed => {
-            let sizes = WindowSizes::new(run.unwrap_or(recorded.run()), window.unwrap_or(recorded.window()))?;
-            Order::Windowed(sizes.with_streams(streams.unwrap_or(recorded.streams()))?)
+    let windows = &args.loader.windows;
+    match order {
+        OrderName::Windowed => Ok(Order::Windowed(windows.sizes(dataset.window_sizes())?)),
+        _ if windows.is_set() => {
+            Err(Failure::Usage("--run-samples, --window-runs and --streams need --order windowed".to_owned()))
         }
-        _ if run.or(window).or(streams).is_some() => {
-            return Err(Failure::Usage("--run, --window and --streams need --order windowed".to_owned()));
-        }
-        OrderName::Sequential => Order::Sequential,
-        OrderName::Shuffled => Order::Shuffled,
-    })
+        OrderName::Sequential => Ok(Order::Sequential),
+        OrderName::Shuffled => Ok(Order::Shuffled),
+    }
 }
 
 /// Returns the numbers of decode threads to try by default: powers of two below the number of
@@ -311,7 +307,7 @@ impl Report<'_> {
             json!({
                 "decode_threads": run.decode_threads,
                 "io_depth": metrics.io_depth,
-                "samples": metrics.samples,
+                "read_samples": metrics.samples,
                 "seconds": run.elapsed.as_secs_f64(),
                 "samples_per_s": run.samples_per_s(),
                 "delivered_gb_per_s": run.bytes_per_s() / 1e9,
@@ -333,8 +329,8 @@ impl Report<'_> {
             "schema": "tensilo.bench-loader/1",
             "file": args.file.to_string_lossy(),
             "sample_count": self.sample_count,
-            "files": self.size.files,
-            "stored_bytes": self.size.bytes,
+            "file_count": self.size.files,
+            "file_bytes": self.size.bytes,
             "order": name(self.order),
             "batch": self.batch,
             "io": self.io.0.name(),

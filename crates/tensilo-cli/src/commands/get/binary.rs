@@ -147,13 +147,13 @@ fn survey(args: &GetArgs, samples: &mut Samples, selection: &Selection) -> Outco
                 )));
             }
             SampleEntry::Item(sample) if !sample.is_null() && same_shape => {
-                let (first_i, shape) = first.get_or_insert_with(|| (i, sample.shape().to_vec()));
-                if shape.as_slice() != sample.shape() {
+                let (first_i, shape) = first.get_or_insert_with(|| (i, sample.extents().to_vec()));
+                if shape.as_slice() != sample.extents() {
                     return Err(Failure::Usage(format!(
                         "column {:?}: sample {first_i} has shape {shape:?}, sample {i} has {:?}; a NumPy array has one \
                          shape: request one sample at a time, or use --format json",
                         schema.name,
-                        sample.shape()
+                        sample.extents()
                     )));
                 }
             }

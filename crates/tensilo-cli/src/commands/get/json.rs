@@ -134,7 +134,7 @@ impl Printer {
 
     /// Returns the shape of a sample in elements. The bytes of a decimal count as one element.
     fn shape_of<'a>(&self, sample: &'a Sample<'_>) -> &'a [u32] {
-        let shape = sample.shape();
+        let shape = sample.extents();
         match self.decimals {
             Some(decimals) if decimals.have_dimension => shape.split_last().map_or(shape, |(_, outer)| outer),
             _ => shape,

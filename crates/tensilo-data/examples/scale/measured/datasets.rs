@@ -37,7 +37,7 @@ pub fn write(folder: &Path, files: u64, file_samples: u64) -> Result<Dataset, Fa
 }
 
 fn append_all(changes: &mut Changes, paths: &[PathBuf]) -> Result<(), Failure> {
-    Ok(paths.iter().try_for_each(|path| changes.append(path))?)
+    Ok(paths.iter().try_for_each(|path| changes.add_file(path))?)
 }
 
 /// Writes values with the exponents of noise; their other bits are random.

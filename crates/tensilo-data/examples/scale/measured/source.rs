@@ -96,7 +96,7 @@ pub fn counted(reading: Reading, latency: Duration, counts: &Arc<Counts>) -> Dat
     let counts = counts.clone();
     let open = move |path: &Path, options: OpenOptions| {
         counts.opened.fetch_add(1, Ordering::Relaxed);
-        options.open(CountingSource::new(PositionedFile::open(path)?, reading, latency, &counts))
+        options.open_source(CountingSource::new(PositionedFile::open(path)?, reading, latency, &counts))
     };
     DatasetOptions::new().max_open_files(reading.open_files).open_with(open)
 }
@@ -188,7 +188,7 @@ pub fn opening_reads(path: &Path) -> tensilo::Result<Vec<Range<u64>>> {
         }
     }
     let reads = Arc::new(Mutex::new(Vec::new()));
-    OpenOptions::new().open(RecordingSource(PositionedFile::open(path)?, reads.clone()))?;
+    OpenOptions::new().open_source(RecordingSource(PositionedFile::open(path)?, reads.clone()))?;
     let reads = reads.lock().unwrap_or_else(PoisonError::into_inner).clone();
     Ok(reads)
 }

@@ -173,7 +173,7 @@ impl Changes {
     }
 
     /// Returns a path for a new data file, in a folder that only this writer uses. Write a tensilo
-    /// file there, and pass the path to [`Changes::append`] or [`Changes::add_columns`].
+    /// file there, and pass the path to [`Changes::add_file`] or [`Changes::add_columns`].
     ///
     /// [`Changes::next_file`] opens the file, and also works in object stores.
     pub fn next_path(&mut self) -> Result<PathBuf> {
@@ -182,7 +182,7 @@ impl Changes {
     }
 
     /// Starts a new data file, in a folder that only this writer uses. Write a tensilo file to it,
-    /// and pass its path to [`Changes::append`] or [`Changes::add_columns`].
+    /// and pass its path to [`Changes::add_file`] or [`Changes::add_columns`].
     pub fn next_file(&mut self) -> Result<DataFile> {
         let name = self.next_name()?;
         Ok(self.store.data_file(&name)?)
@@ -206,7 +206,7 @@ impl Changes {
     /// Its columns are matched with the columns of the dataset by name, and must have the same
     /// dtypes, shapes and casts. The file can lack nullable columns; their samples are then null.
     /// The first file of a new dataset defines the columns and the metadata.
-    pub fn append(&mut self, file: impl AsRef<Path>) -> Result<()> {
+    pub fn add_file(&mut self, file: impl AsRef<Path>) -> Result<()> {
         let path = file.as_ref();
         let facts = self.facts(path)?;
         let name = facts.listed.path.clone();
@@ -251,7 +251,7 @@ impl Changes {
     /// Appends a group of samples that is stored in several tensilo files in the folder of the
     /// dataset. Each file is given with its columns: for each column, its name in the file and its
     /// index in [`Changes::schema`]. The samples of columns that no file has are null.
-    pub fn append_group(&mut self, files: &[(PathBuf, Vec<(String, usize)>)]) -> Result<()> {
+    pub fn add_group(&mut self, files: &[(PathBuf, Vec<(String, usize)>)]) -> Result<()> {
         let mut group = Group { samples: 0, files: Vec::new() };
         for (path, columns) in files {
             let facts = self.facts(path)?;
@@ -521,7 +521,7 @@ impl Changes {
     ///
     /// The sizes of the data files and the effect of an error are the same as for
     /// [`Changes::import`].
-    pub fn import_rows(
+    pub fn append_rows(
         &mut self,
         inputs: &[PathBuf],
         shard_bytes: u64,
@@ -547,7 +547,7 @@ impl ShardFiles for Shards<'_> {
     }
 
     fn finished(&mut self, file: Summary<DataFile>) -> Result<()> {
-        self.0.append(file.sink.path())
+        self.0.add_file(file.sink.path())
     }
 }
 

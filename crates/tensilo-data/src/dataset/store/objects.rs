@@ -50,7 +50,7 @@ fn begin(storage: &ObjectStorage, path: &Path, end: Option<Range<u64>>) -> Pendi
     Box::new(move |options| {
         let file = pending.and_then(PendingOpen::wait);
         let file = file.map_err(|error| tensilo::Error::io("opening the object", error.into_io()).with_path(&path))?;
-        options.open(file).map(|reader| reader.with_path(&path))
+        options.open_source(file).map(|reader| reader.with_path(&path))
     })
 }
 

@@ -237,7 +237,7 @@ impl BatchColumn {
 
     /// Returns the extents of the values as a tensor; the first is the number of samples. Returns
     /// `None` for ragged or nested samples that are not padded.
-    pub fn tensor(&self) -> Option<&[u64]> {
+    pub fn tensor_extents(&self) -> Option<&[u64]> {
         self.tensor.as_deref()
     }
 
@@ -376,8 +376,8 @@ impl BatchColumn {
     }
 
     /// Returns the varying extents of the items of a ragged column; see [`ColumnBuffer::extents`].
-    pub fn extents(&self) -> &[u32] {
-        self.buffer.extents()
+    pub fn varying_extents(&self) -> &[u32] {
+        self.buffer.varying_extents()
     }
 
     /// Returns the lists of a nested column; see [`ColumnBuffer::lists`].

@@ -53,7 +53,9 @@ impl Schedule {
     /// view or number of samples, or if the caller set a different order, seed or last batch.
     pub(in crate::loader) fn resume(setup: &Setup, state: &State, end: u64) -> Result<Self> {
         let view = &setup.view;
-        if (state.dataset_id, state.view, state.n) != (view.dataset_id(), view.identity(), view.sample_count()) {
+        if (state.dataset_id, state.view_id, state.sample_count)
+            != (view.dataset_id(), view.identity(), view.sample_count())
+        {
             return Err(DataError::BadState(mismatch(state, view)));
         }
         let (order, seed, last_batch) = setup.explicit;
@@ -136,8 +138,8 @@ impl Schedule {
         State {
             dataset_id: setup.view.dataset_id(),
             dataset_version: setup.view.dataset_version(),
-            view: setup.view.identity(),
-            n: self.n,
+            view_id: setup.view.identity(),
+            sample_count: self.n,
             order: self.order,
             last_batch: self.division.last_batch(),
             seed: self.seed,
@@ -166,7 +168,7 @@ fn mismatch(state: &State, view: &View) -> String {
             "the state belongs to the dataset with id {taken}, but this loader reads the one with id {found}"
         );
     }
-    let (n, view_n) = (state.n, view.sample_count());
+    let (n, view_n) = (state.sample_count, view.sample_count());
     if taken != found && n != view_n {
         return format!(
             "the state belongs to version {taken} of the dataset, with a view of {n} samples, but this loader reads \

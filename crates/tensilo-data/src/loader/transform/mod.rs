@@ -2,7 +2,7 @@
 //!
 //! Elements are cast ([`conversion`]) and ragged samples are padded to one tensor ([`padding`])
 //! column by column, right after decoding. Then the caller's function changes the complete batch
-//! ([`run_map`]).
+//! ([`run_transform`]).
 
 pub(in crate::loader) mod conversion;
 pub(in crate::loader) mod padding;
@@ -15,14 +15,15 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 /// A function that changes the batches of a loader; see
-/// [`LoaderOptions::map`](crate::LoaderOptions::map).
-pub type BatchMap = Arc<dyn Fn(&mut Batch) -> std::result::Result<(), Box<dyn Error + Send + Sync>> + Send + Sync>;
+/// [`LoaderOptions::transform`](crate::LoaderOptions::transform).
+pub type BatchTransform =
+    Arc<dyn Fn(&mut Batch) -> std::result::Result<(), Box<dyn Error + Send + Sync>> + Send + Sync>;
 
 /// Calls the function with a batch. A panic becomes an error.
-pub(super) fn run_map(map: &BatchMap, batch: &mut Batch) -> Result<()> {
+pub(super) fn run_transform(transform: &BatchTransform, batch: &mut Batch) -> Result<()> {
     // a half-changed batch is dropped with the error
-    let mapped = catch_unwind(AssertUnwindSafe(|| map(batch)));
-    mapped.unwrap_or_else(|panic| Err(text_of(&*panic).into())).map_err(DataError::Map)
+    let transformed = catch_unwind(AssertUnwindSafe(|| transform(batch)));
+    transformed.unwrap_or_else(|panic| Err(text_of(&*panic).into())).map_err(DataError::Transform)
 }
 
 /// Returns the message of a panic.

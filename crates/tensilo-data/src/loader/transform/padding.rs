@@ -100,7 +100,7 @@ impl PadPlan {
                 Extent::Fixed(extent) => (*extent).into(),
                 Extent::Varying => {
                     number += 1;
-                    let of_items = buffer.extents().iter().skip(number - 1).step_by(varying.max(1));
+                    let of_items = buffer.varying_extents().iter().skip(number - 1).step_by(varying.max(1));
                     longest(&mut of_items.map(|&extent| extent.into()))
                 }
             });
@@ -186,7 +186,7 @@ impl Copy<'_> {
             return Some(());
         }
         let varying = self.buffer.shape().varying_count();
-        let mut own = self.buffer.extents().iter().skip(item.checked_mul(varying)?);
+        let mut own = self.buffer.varying_extents().iter().skip(item.checked_mul(varying)?);
         let extents = self.buffer.shape().extents().iter().map(|extent| match extent {
             Extent::Fixed(extent) => usize::try_from(*extent).ok(),
             Extent::Varying => usize::try_from(*own.next()?).ok(),

@@ -119,7 +119,7 @@ pub fn create(folder: &Path, random: &mut Random) -> Dataset {
     let append = |changes: &mut tensilo_data::Changes, columns: &[ColumnSchema], random: &mut Random| {
         let path = changes.next_path().expect("a path");
         write(&path, columns, 1 + random.index(40), random);
-        changes.append(&path).expect("a file of the dataset");
+        changes.add_file(&path).expect("a file of the dataset");
     };
     let mut changes = Dataset::create(folder).expect("an empty folder");
     (0..1 + random.index(4)).for_each(|_| append(&mut changes, &columns, random));
@@ -165,7 +165,13 @@ pub fn contents(dataset: &Dataset) -> Vec<Vec<Option<Content>>> {
             let lists =
                 buffer.lists().iter().map(|lists| (lists.offsets().to_vec(), lists.validity().map(<[u8]>::to_vec)));
             let validity = buffer.validity().map(<[u8]>::to_vec);
-            (lists.collect(), buffer.offsets().to_vec(), buffer.extents().to_vec(), validity, buffer.bytes().to_vec())
+            (
+                lists.collect(),
+                buffer.offsets().to_vec(),
+                buffer.varying_extents().to_vec(),
+                validity,
+                buffer.bytes().to_vec(),
+            )
         })
     };
     let columns = 0..dataset.schema().columns.len();

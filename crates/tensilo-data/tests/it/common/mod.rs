@@ -39,7 +39,7 @@ pub fn create(folder: &Path, files: &[u32]) -> Dataset {
     for &samples in files {
         let path = changes.next_path().expect("a path");
         write(&path, &[numbers("x")], first, samples);
-        changes.append(&path).expect("a file of the dataset");
+        changes.add_file(&path).expect("a file of the dataset");
         first += samples;
     }
     changes.publish("create").expect("no other writer")

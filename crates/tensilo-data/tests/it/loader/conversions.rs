@@ -37,7 +37,7 @@ fn fixed_columns_are_cast() {
     for_each_batch(options, |batch| {
         let (vectors, maybes) = (batch.column("vector").unwrap(), batch.column("maybe").unwrap());
         assert_eq!(vectors.schema().unwrap().dtype, DType::F32);
-        assert_eq!(vectors.tensor(), Some([batch.indices().len() as u64, 5].as_slice()));
+        assert_eq!(vectors.tensor_extents(), Some([batch.indices().len() as u64, 5].as_slice()));
         for (position, &i) in batch.indices().iter().enumerate() {
             let found = &vectors.values::<f32>().unwrap()[position * 5..][..5];
             let expected = vector(i).unwrap_or_default().map(bf16::to_f32);
@@ -61,16 +61,16 @@ fn ragged_columns_are_cast_and_padded() {
         let samples = batch.indices();
         let column = batch.column("tokens").unwrap();
         let longest = samples.iter().map(|&i| tokens(i).len()).max().unwrap();
-        assert_eq!(column.tensor(), Some([samples.len() as u64, longest as u64].as_slice()));
+        assert_eq!(column.tensor_extents(), Some([samples.len() as u64, longest as u64].as_slice()));
         for (position, &i) in samples.iter().enumerate() {
             let mut expected: Vec<i64> = tokens(i).into_iter().map(i64::from).collect();
             expected.resize(longest, -100);
             assert_eq!(column.values::<i64>().unwrap()[position * longest..][..longest], expected);
-            assert_eq!(column.extents()[position] as usize, tokens(i).len());
+            assert_eq!(column.varying_extents()[position] as usize, tokens(i).len());
         }
         let column = batch.column("frames").unwrap();
         let longest = samples.iter().filter_map(|&i| Some(frames(i)?.len() / 3)).max().unwrap().next_multiple_of(2);
-        assert_eq!(column.tensor(), Some([samples.len() as u64, longest as u64, 3].as_slice()));
+        assert_eq!(column.tensor_extents(), Some([samples.len() as u64, longest as u64, 3].as_slice()));
         for (position, &i) in samples.iter().enumerate() {
             let mut expected: Vec<f16> = frames(i).unwrap_or_default().into_iter().map(f16::from_f32).collect();
             expected.resize(longest * 3, f16::ZERO);
@@ -88,7 +88,7 @@ fn nested_columns_are_padded() {
         let all: Vec<Vec<String>> = batch.indices().iter().map(|&i| words(i).unwrap_or_default()).collect();
         let max_words = all.iter().map(Vec::len).max().unwrap().next_multiple_of(4);
         let longest = all.iter().flatten().map(String::len).max().unwrap_or(0).next_multiple_of(4);
-        assert_eq!(column.tensor(), Some([all.len() as u64, max_words as u64, longest as u64].as_slice()));
+        assert_eq!(column.tensor_extents(), Some([all.len() as u64, max_words as u64, longest as u64].as_slice()));
         let mut expected = vec![0; all.len() * max_words * longest];
         for (sample, texts) in all.iter().enumerate() {
             for (number, text) in texts.iter().enumerate() {
@@ -112,7 +112,7 @@ fn samples_are_padded_after_they_were_read() {
         for name in ["frames", "tokens", "words"] {
             let (expected, column) = (expected.column(name).unwrap(), batch.column(name).unwrap());
             let (extents, bytes) = column.padded(padding, column.bytes()).unwrap();
-            assert_eq!((Some(extents.as_slice()), bytes.bytes()), (expected.tensor(), expected.bytes()));
+            assert_eq!((Some(extents.as_slice()), bytes.bytes()), (expected.tensor_extents(), expected.bytes()));
             assert_eq!(column.padded_extents(padding).unwrap(), extents);
             let mut out = vec![0xaa; bytes.bytes().len()];
             column.pad_into(padding, column.bytes(), &mut out).unwrap();
@@ -217,7 +217,7 @@ fn stored_elements_are_refused_unless_requested() {
     let other = write("b.tsl", &others);
     let component = |dataset: &Dataset| {
         let view = View::all(dataset);
-        Component { dataset_id: dataset.id(), view: view.identity(), samples: view.sample_count(), weight: 1 }
+        Component { dataset_id: dataset.id(), view_id: view.identity(), sample_count: view.sample_count(), weight: 1 }
     };
     let mixture = Mixture::new(&[component(&dataset), component(&other)], 2, 5, 4).unwrap();
     let mixed = View::mixture(&mixture, &[View::all(&dataset), View::all(&other)]).unwrap();

@@ -6,7 +6,8 @@ use std::fs;
 use std::path::PathBuf;
 use tensilo::source::PositionedFile;
 use tensilo_data::{
-    Batch, DataError, Dataset, DatasetOptions, LastBatch, LoaderOptions, OnDamage, Order, Receipt, View, substitute,
+    Batch, DataError, Dataset, DatasetOptions, LastBatch, LoaderOptions, OnDamage, Order, Receipt, View,
+    substitute_candidate,
 };
 use tensilo_testing::Folder;
 
@@ -38,7 +39,7 @@ fn a_batch_with_a_damaged_sample_is_an_error_in_its_place() {
     let folder = Folder::new();
     let (dataset, damaged) = damaged(&folder);
     // a reader of a caller's source does not know its path
-    let opened = DatasetOptions::new().open_with(|path, options| options.open(PositionedFile::open(path)?));
+    let opened = DatasetOptions::new().open_with(|path, options| options.open_source(PositionedFile::open(path)?));
     for dataset in [dataset, opened.open(folder.path("data")).unwrap()] {
         errors_are_in_their_places(&dataset, &damaged);
     }
@@ -101,7 +102,7 @@ fn substitutes_are_the_same_on_any_number_of_ranks() {
         }
         let mut expected_receipt = Receipt::default();
         for requested in 0..SAMPLES {
-            let attempts = (0..64).filter_map(|attempt| substitute(SAMPLES, 8, epoch, requested, attempt));
+            let attempts = (0..64).filter_map(|attempt| substitute_candidate(SAMPLES, 8, epoch, requested, attempt));
             let expected = match damaged.contains(&requested) {
                 true => attempts.into_iter().find(|sample| !damaged.contains(sample)).unwrap(),
                 false => requested,

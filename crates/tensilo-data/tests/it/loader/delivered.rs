@@ -86,8 +86,8 @@ fn views_are_what_they_select() {
     let views = [View::split(&dataset, &split).unwrap(), View::list(&dataset, &list).unwrap()];
     let component = |view: &View, weight| Component {
         dataset_id: dataset.id(),
-        view: view.identity(),
-        samples: view.sample_count(),
+        view_id: view.identity(),
+        sample_count: view.sample_count(),
         weight,
     };
     let mixture = Mixture::new(&[component(&views[0], 3), component(&views[1], 1)], 1000, 5, 4).unwrap();

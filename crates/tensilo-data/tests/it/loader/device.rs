@@ -26,13 +26,13 @@ fn read(memory: &DeviceBuffer) -> Vec<u64> {
 fn opened_by(io: usize) -> Dataset {
     let options = DatasetOptions::new();
     let options = match io {
-        1 => options.open_with(|path, options| options.open(PositionedFile::open(path)?)),
+        1 => options.open_with(|path, options| options.open_source(PositionedFile::open(path)?)),
         #[cfg(target_os = "linux")]
-        2 => options.open_with(|path, options| options.open(tensilo_data::UringFile::open(path)?)),
+        2 => options.open_with(|path, options| options.open_source(tensilo_data::UringFile::open(path)?)),
         #[cfg(target_os = "linux")]
         3 => options.open_with(|path, options| match tensilo_data::UringFile::open_direct(path) {
-            Ok(file) => options.open(file),
-            Err(_) => options.open(PositionedFile::open(path)?), // a file system without direct I/O
+            Ok(file) => options.open_source(file),
+            Err(_) => options.open_source(PositionedFile::open(path)?), // a file system without direct I/O
         }),
         _ => options,
     };
@@ -43,17 +43,22 @@ fn opened_by(io: usize) -> Dataset {
 fn check_column(found: &BatchColumn, memory: &[u64], expected: &BatchColumn) {
     let name = &expected.schema().unwrap().name;
     let is_list = expected.schema().unwrap().dtype.is_string() || !expected.schema().unwrap().levels.is_empty();
-    assert_eq!(found.device_range().is_none(), is_list && expected.tensor().is_none(), "{name}");
+    assert_eq!(found.device_range().is_none(), is_list && expected.tensor_extents().is_none(), "{name}");
     let values = match found.device_range() {
         Some(range) => &bytemuck::cast_slice(memory)[range],
         None => found.bytes(),
     };
     assert!(values == expected.bytes(), "{name}: {values:02x?}, expected {:02x?}", expected.bytes());
     let of = |column: &BatchColumn| {
-        (column.tensor().map(<[u64]>::to_vec), column.sample_count(), column.null_count(), column.schema().cloned())
+        (
+            column.tensor_extents().map(<[u64]>::to_vec),
+            column.sample_count(),
+            column.null_count(),
+            column.schema().cloned(),
+        )
     };
     assert_eq!(of(found), of(expected), "{name}");
-    assert_eq!((found.offsets(), found.extents()), (expected.offsets(), expected.extents()), "{name}");
+    assert_eq!((found.offsets(), found.varying_extents()), (expected.offsets(), expected.varying_extents()), "{name}");
     assert_eq!(
         (0..expected.sample_count()).map(|i| found.is_null(i)).collect::<Vec<bool>>(),
         (0..expected.sample_count()).map(|i| expected.is_null(i)).collect::<Vec<bool>>(),
@@ -156,7 +161,7 @@ fn a_wrong_block_gives_the_error_of_the_processor() {
 #[test]
 fn functions_of_batches_need_values_on_the_host() {
     let dataset = Dataset::open(folder()).unwrap();
-    let options = LoaderOptions::new(4).decode_on(&Gpu::emulated()).map(|_: &mut Batch| Ok(()));
+    let options = LoaderOptions::new(4).decode_on(&Gpu::emulated()).transform(|_: &mut Batch| Ok(()));
     let refused = options.loader(&View::all(&dataset)).map(|_| ()).unwrap_err();
     assert!(refused.to_string().contains("GPU"), "{refused}");
     // a batch of the host has no blocks

@@ -21,7 +21,7 @@ fn dataset(folder: &Folder) -> Dataset {
     for _ in 0..FILES {
         let (path, first) = (changes.next_path().unwrap(), u32::try_from(changes.sample_count()).unwrap());
         write(&path, &[numbers("x"), numbers("y")], first, 3);
-        changes.append(&path).unwrap();
+        changes.add_file(&path).unwrap();
     }
     changes.publish("more").unwrap()
 }
@@ -66,7 +66,7 @@ fn files_are_opened_at_the_same_time() {
         if (20..40).contains(&count.fetch_add(1, Ordering::SeqCst)) {
             pair.wait();
         }
-        options.open(PositionedFile::open(path)?)
+        options.open_source(PositionedFile::open(path)?)
     });
     let dataset = options.open(folder.path("data")).unwrap();
     let loader = LoaderOptions::new(250).order(Order::Shuffled).decode_threads(1).loader(&View::all(&dataset)).unwrap();

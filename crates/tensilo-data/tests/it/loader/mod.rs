@@ -6,9 +6,9 @@ mod delivered;
 #[cfg(feature = "cuda")]
 mod device;
 mod many_files;
-mod mapped;
 mod memory;
 pub mod model;
 mod read_ahead;
 mod resumed;
+mod transformed;
 mod waits;

@@ -35,7 +35,7 @@ fn each_run_is_prefetched_once() {
         let count = Arc::new(AtomicUsize::new(0));
         let counter = count.clone();
         let open = move |path: &std::path::Path, options: OpenOptions| {
-            options.open(CountingSource(PositionedFile::open(path)?, counter.clone()))
+            options.open_source(CountingSource(PositionedFile::open(path)?, counter.clone()))
         };
         let dataset = DatasetOptions::new().open_with(open).open(folder.path("data")).unwrap();
         let mode = Order::Windowed(WindowSizes::new(5, 3).unwrap());

@@ -105,8 +105,8 @@ fn a_state_of_something_else_is_refused() {
     }
     assert!(refused(options(0, 1, 4).seed(2), state).contains("seed"));
     assert!(refused(options(0, 1, 4).last_batch(LastBatch::Pad), state).ends_with("pad"));
-    assert!(refused(options(0, 1, 4), State { view: 7, ..state }).contains("view"));
-    assert!(refused(options(0, 1, 4), State { n: SAMPLES + 1, ..state }).contains("samples"));
+    assert!(refused(options(0, 1, 4), State { view_id: 7, ..state }).contains("view"));
+    assert!(refused(options(0, 1, 4), State { sample_count: SAMPLES + 1, ..state }).contains("samples"));
     let dataset = super::super::common::create(&other.path("data"), &[100, 52]);
     let view = View::all(&dataset);
     let error = LoaderOptions::new(4).loader(&view).unwrap().resume(&state).expect_err("another dataset");
@@ -116,7 +116,7 @@ fn a_state_of_something_else_is_refused() {
     let mut changes = dataset.change().unwrap();
     let path = changes.next_path().unwrap();
     super::super::common::write(&path, &[super::super::common::numbers("x")], 152, 9);
-    changes.append(&path).unwrap();
+    changes.add_file(&path).unwrap();
     let grown = changes.publish("grow").unwrap();
     let error = LoaderOptions::new(4).loader(&View::all(&grown)).unwrap().resume(&state).expect_err("other samples");
     assert!(error.to_string().contains("open version 1 to resume"), "{error}");

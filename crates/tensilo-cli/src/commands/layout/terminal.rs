@@ -1,4 +1,4 @@
-//! The map in characters, for a terminal or a pipe.
+//! The layout in characters, for a terminal or a pipe.
 //!
 //! There are at most 24 lines of a fixed width, so each character represents a range of the file.
 //! It shows the column with the most bytes in that range: a letter where the column changes,

@@ -1,4 +1,4 @@
-//! `tensilo map`: draws the layout of a file to scale, with its damage, or the files of a dataset.
+//! `tensilo layout`: draws the layout of a file to scale, with its damage, or the files of a dataset.
 //!
 //! A drawing is text: characters for a terminal, or SVG. It is made in memory from the index of the
 //! file; no chunk is read. In SVG, each chunk of a file is a tile. On a terminal, or if there are
@@ -10,7 +10,7 @@ mod svg;
 mod terminal;
 mod tiles;
 
-pub(crate) use subject::{Form, MapArgs, Subject};
+pub(crate) use subject::{Form, LayoutArgs, Subject};
 
 use crate::failure::{Exit, Failure, Outcome, verdict};
 use crate::open;
@@ -22,7 +22,7 @@ use std::path::Path;
 use tensilo_data::Dataset;
 
 /// Draws a file and its damage, or the files of a dataset.
-pub(crate) fn run(args: &MapArgs, quiet: bool) -> Outcome<Exit> {
+pub(crate) fn run(args: &LayoutArgs, quiet: bool) -> Outcome<Exit> {
     let form = Form::of(args)?;
     let dataset = open::dataset(&args.file)?;
     let inputs = dataset.as_ref().map_or(Inputs::file(&args.file), Inputs::Dataset);

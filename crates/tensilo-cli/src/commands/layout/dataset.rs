@@ -1,4 +1,4 @@
-//! The map of a dataset: a bar for each file, whose length is proportional to its stored size.
+//! The layout of a dataset: a bar for each file, whose length is proportional to its stored size.
 //!
 //! Opening a file in an object store costs a request, so only the first files are drawn; the
 //! remaining files are only counted. In SVG, a bar is divided into the columns of the file.

@@ -35,14 +35,14 @@ fn order_states_and_receipts_are_those_of_the_batches_without_it() {
     let plain = options().loader(&view).unwrap();
     let threads = Arc::new(Mutex::new(HashSet::new()));
     let seen = threads.clone();
-    let mapped = options().decode_threads(2).io_depth(4).map(move |batch| {
+    let transformed = options().decode_threads(2).io_depth(4).transform(move |batch| {
         seen.lock().unwrap().insert(thread::current().id());
         doubled(batch);
         Ok(())
     });
-    let mapped = mapped.loader(&view).unwrap();
+    let transformed = transformed.loader(&view).unwrap();
     let expected: Rest = plain.epoch(1).map(|batch| contents(&batch.unwrap())).collect();
-    let mut batches = mapped.epoch(1);
+    let mut batches = transformed.epoch(1);
     let mut state = None;
     for (number, (position, samples, values)) in expected.iter().enumerate() {
         let batch = batches.next().unwrap().unwrap();
@@ -54,11 +54,11 @@ fn order_states_and_receipts_are_those_of_the_batches_without_it() {
     }
     assert!(batches.next().is_none());
     let state: State = state.unwrap();
-    let resumed: Rest = mapped.resume(&state).unwrap().map(|batch| contents(&batch.unwrap())).collect();
+    let resumed: Rest = transformed.resume(&state).unwrap().map(|batch| contents(&batch.unwrap())).collect();
     assert!(resumed.iter().map(|(position, ..)| position).eq(expected.iter().skip(2).map(|(position, ..)| position)));
     assert!(resumed.iter().zip(expected.iter().skip(2)).all(|(found, expected)| found.2[0] == expected.2[0] * 2.0));
     assert!(!threads.lock().unwrap().contains(&thread::current().id()), "not the consumer's thread");
-    let taken = mapped.reader().take(&expected[0].1).unwrap();
+    let taken = transformed.reader().take(&expected[0].1).unwrap();
     assert_eq!(contents(&taken).2[0], expected[0].2[0] * 2.0);
 }
 
@@ -68,7 +68,7 @@ fn no_more_than_the_decode_threads_run_it_at_the_same_time() {
     let dataset: Dataset = create(&folder.path("data"));
     let (running, max_running) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let found = max_running.clone();
-    let options = options().decode_threads(2).io_depth(6).map(move |_| {
+    let options = options().decode_threads(2).io_depth(6).transform(move |_| {
         max_running.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
         thread::yield_now();
         running.fetch_sub(1, Ordering::SeqCst);
@@ -83,21 +83,24 @@ fn its_error_is_the_error_of_the_batch() {
     let folder = Folder::new();
     let dataset: Dataset = create(&folder.path("data"));
     let view = View::all(&dataset);
-    let failing = options().map(|batch| match batch.position() {
+    let failing = options().transform(|batch| match batch.position() {
         16 => Err("the label is not a number".into()),
         _ => Ok(batch.column("vector").map(drop)?),
     });
     let results: Vec<_> = failing.loader(&view).unwrap().epoch(0).take(3).collect();
     assert!(results[0].is_ok());
     let error = results[1].as_ref().unwrap_err();
-    assert!(matches!(error, DataError::Map(_)) && error.to_string().contains("the label is not a number"), "{error}");
-    let absent = options().map(|batch| Ok(batch.column_mut("absent").map(drop)?));
+    assert!(
+        matches!(error, DataError::Transform(_)) && error.to_string().contains("the label is not a number"),
+        "{error}"
+    );
+    let absent = options().transform(|batch| Ok(batch.column_mut("absent").map(drop)?));
     let error = absent.loader(&view).unwrap().epoch(0).next().unwrap().unwrap_err();
     assert!(error.to_string().contains("no column \"absent\"; columns: vector"), "{error}");
-    let other = options().map(|batch| Ok(batch.column_mut("vector")?.values_mut::<u8>().map(drop)?));
+    let other = options().transform(|batch| Ok(batch.column_mut("vector")?.values_mut::<u8>().map(drop)?));
     let error = other.loader(&view).unwrap().epoch(0).next().unwrap().unwrap_err();
     assert!(error.to_string().contains("is f32, but was requested as u8"), "{error}");
-    let panicking = options().map(|_| panic!("the test {}", "panics"));
+    let panicking = options().transform(|_| panic!("the test {}", "panics"));
     let error = panicking.loader(&view).unwrap().epoch(0).next().unwrap().unwrap_err();
     assert!(error.to_string().ends_with("failed: it panicked: the test panics"), "{error}");
 }

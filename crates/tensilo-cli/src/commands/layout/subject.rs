@@ -1,4 +1,4 @@
-//! The arguments of `tensilo map`, and its subject: a file and its damage.
+//! The arguments of `tensilo layout`, and its subject: a file and its damage.
 //!
 //! Without `--verify`, the file is opened as usual. With `--verify`, every byte is checked first.
 //! If the file then cannot be opened, its intact chunks are salvaged; damaged chunks count as
@@ -23,11 +23,11 @@ use tensilo::{Column, ErrorKind, OpenOptions, Reader};
 
 const MAP: &str = "\
 Examples:
-  tensilo map train.tsl                       on the terminal
-  tensilo map train.tsl --svg train.svg       every chunk, with tooltips
-  tensilo map train.tsl --width 120 | less
-  tensilo map broken.tsl --verify             with its damage
-  tensilo map train/ --svg train.svg          a bar for each file of a dataset
+  tensilo layout train.tsl                       on the terminal
+  tensilo layout train.tsl --svg train.svg       every chunk, with tooltips
+  tensilo layout train.tsl --width 120 | less
+  tensilo layout broken.tsl --verify             with its damage
+  tensilo layout train/ --svg train.svg          a bar for each file of a dataset
 
 Draws the file to scale. On a terminal, each character represents a range of the
 file and shows the column that takes most of it: a letter where the column
@@ -51,7 +51,7 @@ The ratio is the raw size divided by the stored size.";
 
 #[derive(Args, Debug)]
 #[command(after_help = MAP)]
-pub(crate) struct MapArgs {
+pub(crate) struct LayoutArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(super) file: PathBuf,
     /// Write an SVG file, which appears when it is complete; - is standard output
@@ -79,7 +79,7 @@ pub(crate) enum Form {
 }
 
 impl Form {
-    pub(super) fn of(args: &MapArgs) -> Outcome<Self> {
+    pub(super) fn of(args: &LayoutArgs) -> Outcome<Self> {
         let Some(out) = &args.svg else {
             let default_width = usize::from(stdout_width().unwrap_or(DEFAULT_WIDTH)).clamp(20, 1000);
             let width = args.width.map_or(default_width, |width| usize::try_from(width).unwrap_or(usize::MAX));
@@ -143,13 +143,13 @@ impl Subject {
         let mut findings = verify(&source, options).map_err(about)?.findings;
         findings.retain(|damage| damage.kind == FindingKind::Damaged); // `warn` reports the other findings
         let mut is_salvaged = false;
-        let reader = match OpenOptions::new().open(source.clone()) {
+        let reader = match OpenOptions::new().open_source(source.clone()) {
             Err(error) if error.kind() == ErrorKind::Corrupt => {
                 let mut look = |done, total| report_progress("looking for chunks", done, Some(total));
                 let salvaged = salvage(source, SalvageOptions::new().progress(&mut look)).map_err(about)?;
                 if !quiet {
                     let path = display_path(path);
-                    warning(&format!("{path}: the file cannot be opened; the map shows only salvaged chunks"));
+                    warning(&format!("{path}: the file cannot be opened; the drawing shows only salvaged chunks"));
                 }
                 is_salvaged = true;
                 salvaged.reader

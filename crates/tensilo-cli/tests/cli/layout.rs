@@ -1,4 +1,4 @@
-//! `tensilo map` of files.
+//! `tensilo layout` of files.
 
 use super::{
     CommandLine, Folder, NAMES, damage, damaged_file, empty_file, folder_of, has, raw_file, sample_file, schema,
@@ -9,7 +9,7 @@ use tensilo::{ColumnBatch, ColumnSchema, DType, Profile, Reader, Schema, Shape, 
 
 /// Returns the drawing of a file, after checking that it is well-formed.
 fn svg(folder: &Folder, file: &str, words: &str) -> String {
-    let run = folder.run(&format!("map {file} --svg out.svg --force {words}"));
+    let run = folder.run(&format!("layout {file} --svg out.svg --force {words}"));
     assert!(run.code <= i32::from(words.contains("--verify")) && run.text().is_empty(), "{run:?}");
     let svg = fs::read_to_string(folder.path("out.svg")).unwrap();
     check_well_formed(&svg);
@@ -65,18 +65,18 @@ fn a_drawing_names_each_column_and_each_chunk() {
 fn a_drawing_replaces_a_file_only_by_force_and_is_svg() {
     let folder = folder_of(&["a.tsl"]);
     folder.file("out.svg", b"before");
-    folder.fails("map a.tsl --svg out.svg", 2, "--force");
-    folder.fails("map a.tsl --svg none/out.svg", 3, "out.svg");
-    folder.fails("map missing.tsl --svg out.svg --force", 3, "missing.tsl");
+    folder.fails("layout a.tsl --svg out.svg", 2, "--force");
+    folder.fails("layout a.tsl --svg none/out.svg", 3, "out.svg");
+    folder.fails("layout missing.tsl --svg out.svg --force", 3, "missing.tsl");
     assert_eq!(fs::read(folder.path("out.svg")).unwrap(), b"before");
     svg(&folder, "a.tsl", "");
     for name in ["a.png", "a.PDF", "a.svgz"] {
         // the file is not even opened
-        folder.fails(&format!("map missing.tsl --svg {name}"), 2, "a.svg");
+        folder.fails(&format!("layout missing.tsl --svg {name}"), 2, "a.svg");
     }
     assert_eq!(folder.names(), ["a.tsl", "out.svg"]);
     for name in ["drawing", "a.svg", "a.SVG", "a.v2"] {
-        folder.done(&format!("map a.tsl --svg {name}"));
+        folder.done(&format!("layout a.tsl --svg {name}"));
     }
 }
 
@@ -110,13 +110,13 @@ fn maps_are_bounded() {
     let together = svg(&folder, "b.tsl", "");
     has(&together, &["<title>values: ", " chunks, samples "]);
     assert!(together.matches("<rect").count() < 4200, "{}", together.matches("<rect").count());
-    let text = folder.text("map b.tsl");
+    let text = folder.text("layout b.tsl");
     assert!(text.lines().count() < 40, "{text}");
     // many columns
     let columns = (0..210).map(|i| ColumnSchema::tensor(format!("column {i}"), DType::U8, Shape::fixed(&[100])));
     let push = |writer: &mut tensilo::Writer<_>| writer.push(&vec![Value::tensor(&[1_u8; 100]); 210]).unwrap();
     folder.file("c.tsl", written(Schema::new(columns), WriterOptions::new(), push));
-    let text = folder.text("map c.tsl");
+    let text = folder.text("layout c.tsl");
     has(&text, &["\nz  column 51 ", "\n+  and 158 more columns\n"]);
     assert!(!text.contains("column 52 "), "{text}");
     let drawing = svg(&folder, "c.tsl", "");
@@ -132,7 +132,7 @@ fn maps_are_bounded() {
 #[test]
 fn text_shows_letters_and_a_legend() {
     let folder = folder_of(&["a.tsl"]);
-    let text = folder.text("map a.tsl");
+    let text = folder.text("layout a.tsl");
     let lines: Vec<&str> = text.lines().collect();
     let reader = Reader::open(folder.path("a.tsl")).unwrap();
     let chunks: u64 = reader.columns().map(|column| column.facts().chunk_count).sum();
@@ -149,42 +149,42 @@ fn text_shows_letters_and_a_legend() {
     // lines have the requested width
     folder.file("b.tsl", file_of_chunks(1000));
     for width in [40, 80, 200] {
-        let text = folder.text(&format!("map b.tsl --width {width}"));
+        let text = folder.text(&format!("layout b.tsl --width {width}"));
         let map = text.lines().skip_while(|line| !line.is_empty()).skip(1).take_while(|line| !line.is_empty());
         assert_eq!(map.map(|line| line.chars().count()).max(), Some(width), "{text}");
     }
-    assert_eq!(folder.text("map b.tsl"), folder.text("map b.tsl --width 80"));
+    assert_eq!(folder.text("layout b.tsl"), folder.text("layout b.tsl --width 80"));
 }
 
 #[test]
 fn files_and_samples_without_bytes_are_structure() {
     let folder = Folder::new();
     folder.file("a.tsl", empty_file());
-    has(&folder.text("map a.tsl"), &[" 0 chunks", "A  x "]);
+    has(&folder.text("layout a.tsl"), &[" 0 chunks", "A  x "]);
     let drawing = svg(&folder, "a.tsl", "");
     assert!(drawing.contains(">x, bf16 [2], 0 B stored, ratio -, -<") && !drawing.contains("samples 0.."), "{drawing}");
     let schema = Schema::new([ColumnSchema::tensor("none", DType::F32, Shape::fixed(&[0]))]);
     let batch = [ColumnBatch::fixed::<f32>(5, &[])];
     folder.file("none.tsl", written(schema, WriterOptions::new(), |writer| writer.push_batch(&batch).unwrap()));
     has(&svg(&folder, "none.tsl", ""), &[">none, f32 [0], 0 B stored"]);
-    folder.done("map none.tsl");
+    folder.done("layout none.tsl");
     folder.file("text.tsl", b"no tensilo file");
-    folder.fails("map text.tsl", 1, "text.tsl");
+    folder.fails("layout text.tsl", 1, "text.tsl");
 }
 
 #[test]
 fn damage_is_marked_if_requested() {
     let folder = folder_of(&["a.tsl"]);
     folder.file("b.tsl", damaged_file());
-    let text = folder.text("map a.tsl --verify");
+    let text = folder.text("layout a.tsl --verify");
     assert!(text.contains("\nnothing is damaged: every byte was checked\n") && !text.contains('!'), "{text}");
-    let text = folder.fails("map b.tsl --verify", 1, "").text();
+    let text = folder.fails("layout b.tsl --verify", 1, "").text();
     let map: String = text.lines().skip(2).take_while(|line| !line.is_empty()).collect();
     let damage = folder.run("verify b.tsl --json").json()["findings"][0].clone();
     let (start, bytes) = (damage["offset"].as_u64().unwrap(), damage["bytes"].as_u64().unwrap());
     assert_eq!(map.matches('!').count() as u64, (start + bytes).div_ceil(64) - start / 64, "{text}");
     has(&text, &["\n!  damaged: 1 range; "]);
-    assert!(!folder.text("map b.tsl").contains('!'), "not requested");
+    assert!(!folder.text("layout b.tsl").contains('!'), "not requested");
     // a cross in the drawing
     let drawing = svg(&folder, "a.tsl", "--verify");
     assert!(drawing.contains(">nothing is damaged: every byte was checked<") && !drawing.contains("<path "));
@@ -201,8 +201,8 @@ fn a_file_that_cannot_be_opened_is_drawn_from_its_intact_chunks() {
     headless[40] ^= 1;
     for bytes in [whole[..whole.len() - 64].to_vec(), headless] {
         folder.file("a.tsl", &bytes);
-        folder.fails("map a.tsl", 1, "map --verify");
-        let text = folder.fails("map a.tsl --verify", 1, "salvaged").text();
+        folder.fails("layout a.tsl", 1, "layout --verify");
+        let text = folder.fails("layout a.tsl --verify", 1, "salvaged").text();
         has(&text, &["structure, or lost", "\n!  damaged: "]);
         for (letter, name) in ('A'..).zip(NAMES) {
             has(&text, &[&format!("\n{letter}  {name} ")]);
@@ -211,5 +211,5 @@ fn a_file_that_cannot_be_opened_is_drawn_from_its_intact_chunks() {
         has(&map, &["!", "A", "H"]);
     }
     folder.file("b.tsl", b"nothing of the kind");
-    folder.fails("map b.tsl --verify", 1, "b.tsl");
+    folder.fails("layout b.tsl --verify", 1, "b.tsl");
 }
