@@ -6,9 +6,9 @@
 //! from the innermost function, which is the most precise, is kept.
 //!
 //! Programs need not parse messages. [`ErrorKind`] tells whether the file, the caller or the
-//! environment is at fault, and each detail of an error has an accessor. If an option would make the
-//! call succeed, the error has an [`Advice`] instead of naming the option in its text, because the
-//! option has different names on the command line, in Python and in C.
+//! environment is at fault, and each detail of an error has an accessor. If an option would make
+//! the call succeed, the error has an [`Advice`] instead of naming the option in its text, because
+//! the option has different names on the command line, in Python and in C.
 //!
 //! An [`Error`] is a single pointer, so a `Result<T>` that succeeds is hardly larger than its `T`.
 

@@ -172,8 +172,8 @@ pub struct AppendOptions {
 
 impl AppendOptions {
     /// Returns the default options. Additional columns are refused. Null elements are stored if the
-    /// column holds lists, and refused if the file fixes it to tensors ([`NullElements::Keep`]). The
-    /// writer has the defaults of [`WriterOptions`].
+    /// column holds lists, and refused if the file fixes it to tensors ([`NullElements::Keep`]).
+    /// The writer has the defaults of [`WriterOptions`].
     pub fn new() -> Self {
         Self::default()
     }

@@ -14,7 +14,7 @@
 //! [`should_decode_whole`]: crate::read::chunk::open_chunk::should_decode_whole
 
 use super::buffer::ColumnBuffer;
-use super::sample::{List, Sample, check_type, nested_error, not_nested_error_error};
+use super::sample::{List, Sample, check_type, nested_error, not_nested_error};
 use crate::bytes::le;
 use crate::bytes::le::u64_of;
 use crate::bytes::pod::{self, AlignedBytes, Element};

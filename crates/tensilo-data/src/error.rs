@@ -74,8 +74,9 @@ pub enum DataError {
 }
 
 impl DataError {
-    /// Returns the kind of the error, which tells whether the file, the caller or the environment is
-    /// at fault. A conflict is [`ErrorKind::Busy`]: open the dataset again, and repeat the change.
+    /// Returns the kind of the error, which tells whether the file, the caller or the environment
+    /// is at fault. A conflict is [`ErrorKind::Busy`]: open the dataset again, and repeat the
+    /// change.
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::BadArgument(_) | Self::BadState(_) => ErrorKind::BadArgument,

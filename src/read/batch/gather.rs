@@ -226,17 +226,19 @@ fn read_zero_copy<C: AsRef<Gatherer>>(
     let min_bytes = if is_one_fetched(tasks) { 1 } else { min_bytes };
     for (number, task) in tasks.iter_mut().enumerate() {
         let is_long = task.bytes.end.saturating_sub(task.bytes.start) >= min_bytes;
-        let is_run = || selection.run(task.ranks.start, task.ranks.end) == task.ranks.len();
+        let is_run = || selection.run(task.sorted_indices.start, task.sorted_indices.end) == task.sorted_indices.len();
         if task.fetch != Fetch::Values || !is_long || !is_run() {
             continue;
         }
-        let (_, position) = selection.get(task.ranks.start);
+        let (_, position) = selection.get(task.sorted_indices.start);
         let (Some(gatherer), Some(output)) = (columns.get(task.column), out.of(task.column)) else {
             return Err((number, not_of_request()));
         };
         let layout = gatherer.as_ref().column.layout();
         let mut output = output.whole(layout.inner_bytes);
-        let to = output.destination(task.ranks.start, position, task.ranks.len()).map_err(|error| (number, error))?;
+        let to = output
+            .destination(task.sorted_indices.start, position, task.sorted_indices.len())
+            .map_err(|error| (number, error))?;
         if u64_of(to.len()) == task.bytes.end - task.bytes.start {
             read(source, task.bytes.start, to).map_err(|error| (number, error))?;
             le::swap_to_native(layout.element_bytes, to);

@@ -172,9 +172,9 @@ impl Decoder {
                 if layout.dtype.unused_bits() == 0 {
                     return Ok(());
                 }
-                (0..count).map(|rank| plan.list.selection.get(rank)).enumerate().try_for_each(
-                    |(rank, (sample, position))| {
-                        let values = out.destination(rank, position, 1)?;
+                (0..count).map(|sorted_index| plan.list.selection.get(sorted_index)).enumerate().try_for_each(
+                    |(sorted_index, (sample, position))| {
+                        let values = out.destination(sorted_index, position, 1)?;
                         check_unused_bits(layout.dtype, values).map_err(|error| at_sample(error, sample))
                     },
                 )
@@ -269,7 +269,7 @@ struct ScatteredOutput<'o> {
 impl FixedOutput for ScatteredOutput<'_> {
     const MAX_RUN: usize = 1;
 
-    fn destination(&mut self, _rank: usize, position: usize, _samples: usize) -> Result<&mut [u8]> {
+    fn destination(&mut self, _sorted_index: usize, position: usize, _samples: usize) -> Result<&mut [u8]> {
         let position = self.positions.get(position).ok_or_else(outside)?;
         let start = position.saturating_mul(self.sample_bytes);
         let to = self.bytes.get_mut(start..).and_then(|rest| rest.get_mut(..self.sample_bytes));

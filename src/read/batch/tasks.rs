@@ -2,9 +2,9 @@
 //! them.
 //!
 //! A [`Selection`] sorts the requested samples, so that each chunk is visited once. The *position*
-//! of a sample is its index in the request; its *sorted_index* is its index in ascending order. A [`Task`]
-//! is a range of sorted_indices that one chunk serves. Tasks are independent: any thread can run any of
-//! them.
+//! of a sample is its index in the request; its *sorted index* is its index in ascending order. A
+//! [`Task`] is a range of sorted indices that one chunk serves. Tasks are independent: any thread
+//! can run any of them.
 //!
 //! What to fetch is a trade-off between few bytes and few requests. The options, from the fewest
 //! bytes to the most:
@@ -35,7 +35,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 /// The samples of a request in ascending order, each with its position in the request. The index of
-/// a sample in this order is its *sorted_index*.
+/// a sample in this order is its *sorted index*.
 #[derive(Default)]
 pub(in crate::read) struct Selection {
     /// Samples and their positions. Empty if the request is a range.
@@ -90,26 +90,24 @@ impl Selection {
         }
     }
 
-    /// Returns the sample of a sorted_index, and its position in the request.
+    /// Returns the sample of a sorted index, and its position in the request.
     #[inline]
     pub(in crate::read) fn get(&self, sorted_index: usize) -> (u64, usize) {
         match &self.range {
             Some(range) => (range.start.saturating_add(u64_of(sorted_index)), sorted_index),
-            // unreachable, because sorted_indices are below the count; no chunk contains sample `u64::MAX`,
-            // so using it would be an error
+            // unreachable, because sorted indices are below the count; no chunk contains sample
+            // `u64::MAX`, so using it would be an error
             None => self.order.get(sorted_index).copied().unwrap_or((u64::MAX, 0)),
         }
     }
 
     /// Returns the sample at a position of the request.
     pub(in crate::read) fn at_position(&self, position: usize) -> Option<u64> {
-        (0..self.sample_count())
-            .map(|sorted_index| self.get(sorted_index))
-            .find(|(_, at)| *at == position)
-            .map(|(sample, _)| sample)
+        (0..self.sample_count()).map(|i| self.get(i)).find(|(_, at)| *at == position).map(|(sample, _)| sample)
     }
 
-    /// Returns the first sorted_index, at or after `sorted_index`, whose sample is at or after `end`.
+    /// Returns the first sorted index, at or after `sorted_index`, whose sample is at or after
+    /// `end`.
     fn sorted_index_of_end(&self, sorted_index: usize, end: u64) -> usize {
         match &self.range {
             Some(range) => {
@@ -123,8 +121,8 @@ impl Selection {
         }
     }
 
-    /// Returns how many sorted_indices, starting at `sorted_index` and before `end`, have consecutive samples at
-    /// consecutive positions.
+    /// Returns how many sorted indices, starting at `sorted_index` and before `end`, have
+    /// consecutive samples at consecutive positions.
     #[inline]
     pub(in crate::read) fn run(&self, sorted_index: usize, end: usize) -> usize {
         if self.range.is_some() {
@@ -142,7 +140,8 @@ impl Selection {
         count
     }
 
-    /// Returns how many sorted_indices, starting at `sorted_index` and before `end`, have samples without a gap.
+    /// Returns how many sorted indices, starting at `sorted_index` and before `end`, have samples
+    /// without a gap.
     fn dense(&self, sorted_index: usize, end: usize) -> usize {
         if self.range.is_some() {
             return end.saturating_sub(sorted_index);
@@ -173,8 +172,8 @@ pub(in crate::read) enum Fetch {
 #[derive(Clone, Debug)]
 pub(in crate::read) struct Task {
     pub location: ChunkLocation,
-    /// The sorted_indices of its samples in the selection.
-    pub ranks: Range<usize>,
+    /// The sorted indices of its samples in the selection.
+    pub sorted_indices: Range<usize>,
     /// The bytes of the file to fetch. Empty if nothing is fetched.
     pub bytes: Range<u64>,
     /// If blocks are fetched: the block index of the chunk, and the range of the blocks in its
@@ -197,7 +196,7 @@ impl Task {
     /// Returns the number of samples that count as requested when deciding whether to decode the
     /// whole chunk.
     pub(in crate::read) fn requested(&self) -> usize {
-        if self.continues_range { self.location.sample_count() } else { self.ranks.len() }
+        if self.continues_range { self.location.sample_count() } else { self.sorted_indices.len() }
     }
 }
 
@@ -375,14 +374,14 @@ impl TaskList {
                     }
                 }
             };
-            let end =
-                self.selection.sorted_index_of_end(sorted_index, location.entry.samples().end).max(sorted_index + 1);
+            let end = self.selection.sorted_index_of_end(sorted_index, location.entry.samples().end);
+            let end = end.max(sorted_index + 1);
             let samples = location.sample_count();
             let is_range = self.selection.is_range();
             let is_whole_chunk = is_range && location.position_of(sample) == 0 && end - sorted_index >= samples;
             let task = Task {
                 location,
-                ranks: sorted_index..end,
+                sorted_indices: sorted_index..end,
                 bytes: 0..0,
                 blocks: None,
                 column: number,
@@ -417,7 +416,7 @@ impl TaskList {
                 false => block_index_ranges(
                     column,
                     &task.location,
-                    self.selection.get(task.ranks.start).0,
+                    self.selection.get(task.sorted_indices.start).0,
                     &mut self.upcoming,
                 ),
             }
@@ -430,7 +429,7 @@ impl TaskList {
         let location = task.location;
         // a range is decoded in order, so an earlier chunk would replace the open one before it is
         // used
-        let is_reachable = !self.selection.is_range() || task.ranks.start == 0;
+        let is_reachable = !self.selection.is_range() || task.sorted_indices.start == 0;
         if is_reachable
             && cached_chunk.is_some_and(|cached_chunk| cached_chunk.is_at(&location) && cached_chunk.has_body())
         {
@@ -491,7 +490,7 @@ impl TaskList {
         let body = Body::whole(block_index.body());
         let start = task.location.entry.offset.saturating_add(HEADER_LEN);
         let first = self.tasks.len();
-        for sorted_index in task.ranks.clone() {
+        for sorted_index in task.sorted_indices.clone() {
             let (sample, _) = self.selection.get(sorted_index);
             let i = task.location.position_of(sample);
             // `i` is below the chunk's sample count
@@ -507,19 +506,14 @@ impl TaskList {
                 && needed.start <= blocks.end
             {
                 blocks.end = blocks.end.max(needed.end);
-                last.ranks.end = sorted_index + 1;
+                last.sorted_indices.end = sorted_index + 1;
                 last.bytes.end = start.saturating_add(u64_of(blocks.end)); // no overflow: inside the chunk
                 continue;
             }
             let bytes = start.saturating_add(u64_of(needed.start))..start.saturating_add(u64_of(needed.end));
             let blocks = Some((block_index.clone(), needed));
-            self.push(Task {
-                ranks: sorted_index..sorted_index + 1,
-                bytes,
-                fetch: Fetch::Blocks,
-                blocks,
-                ..task.clone()
-            })?;
+            let sorted_indices = sorted_index..sorted_index + 1;
+            self.push(Task { sorted_indices, bytes, fetch: Fetch::Blocks, blocks, ..task.clone() })?;
         }
         Ok(())
     }
@@ -532,14 +526,14 @@ impl TaskList {
             let before = sample.saturating_sub(task.location.entry.first_sample);
             start.saturating_add(before.saturating_mul(sample_bytes)) // no overflow: inside the chunk
         };
-        let mut sorted_index = task.ranks.start;
-        while sorted_index < task.ranks.end {
-            let end = sorted_index + self.selection.dense(sorted_index, task.ranks.end).max(1);
+        let mut sorted_index = task.sorted_indices.start;
+        while sorted_index < task.sorted_indices.end {
+            let end = sorted_index + self.selection.dense(sorted_index, task.sorted_indices.end).max(1);
             let (first, last) = (self.selection.get(sorted_index).0, self.selection.get(end - 1).0);
             let bytes = offset_of(first)..offset_of(last.saturating_add(1));
             let length = usize::try_from(bytes.end.saturating_sub(bytes.start)).unwrap_or(usize::MAX);
             check_inside(&*column.file.source, bytes.start, length)?;
-            self.push(Task { ranks: sorted_index..end, bytes, fetch: Fetch::Values, ..task.clone() })?;
+            self.push(Task { sorted_indices: sorted_index..end, bytes, fetch: Fetch::Values, ..task.clone() })?;
             sorted_index = end;
         }
         Ok(())

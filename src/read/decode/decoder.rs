@@ -56,11 +56,11 @@ pub(in crate::read) struct TaskDecoder {
 /// Marks a sample that is not copied from the file.
 const NOT_IN_FILE: usize = usize::MAX;
 
-/// Raw samples of consecutive ranks in a file in memory.
+/// Raw samples of consecutive sorted indices in a file in memory.
 struct MappedSamples {
     /// Offset in the file.
     start: usize,
-    rank: usize,
+    sorted_index: usize,
     position: usize,
     samples: usize,
 }
@@ -150,7 +150,7 @@ impl TaskDecoder {
             if !self.chunk.is_at(location) || !self.chunk.is_indexed() {
                 self.chunk.open_indexed(column, block_index, 0)?;
             }
-            self.chunk.count_touched(task.ranks.len());
+            self.chunk.count_touched(task.sorted_indices.len());
             return Ok(Body::partial(block_index.body(), blocks.start, bytes));
         }
         let is_loaded = self.chunk.is_at(location) && self.chunk.has_body();
@@ -207,7 +207,7 @@ impl TaskDecoder {
     ) -> Result<()> {
         if task.fetch == Fetch::Values {
             if let TaskBytes::Fetched(values) = bytes {
-                return copy_values(column.layout(), selection, &task.ranks, values, out);
+                return copy_values(column.layout(), selection, &task.sorted_indices, values, out);
             }
             // if the bytes are not fetched, the samples were read straight to their destination, or
             // have no elements
@@ -227,10 +227,10 @@ impl TaskDecoder {
         body: Body<'_>,
         out: &mut O,
     ) -> Result<()> {
-        let mut rank = task.ranks.start;
-        while rank < task.ranks.end {
-            let (sample, position) = selection.get(rank);
-            let run = selection.run(rank, task.ranks.end).clamp(1, O::MAX_RUN);
+        let mut sorted_index = task.sorted_indices.start;
+        while sorted_index < task.sorted_indices.end {
+            let (sample, position) = selection.get(sorted_index);
+            let run = selection.run(sorted_index, task.sorted_indices.end).clamp(1, O::MAX_RUN);
             let i = task.location.position_of(sample);
             let samples = i..i.saturating_add(run);
             let content = self.chunk.content(body);
@@ -246,15 +246,15 @@ impl TaskDecoder {
             match self.chunk.range_in_memory(&values) {
                 Some(mapped) => {
                     memory::reserve(&mut self.mapped, 1)?;
-                    self.mapped.push(MappedSamples { start: mapped.start, rank, position, samples: run });
+                    self.mapped.push(MappedSamples { start: mapped.start, sorted_index, position, samples: run });
                 }
                 None => {
-                    let to = SampleTarget { rank, position, samples: run };
+                    let to = SampleTarget { sorted_index, position, samples: run };
                     let delivered = out.decode(to, &mut self.chunk, column, body, &values);
                     delivered.map_err(|error| at_sample(error, sample))?;
                 }
             }
-            rank += run;
+            sorted_index += run;
         }
         Ok(())
     }
@@ -268,18 +268,18 @@ impl TaskDecoder {
         let (Some(file), location) = (column.file.bytes().memory(), &task.location) else { return Ok(false) };
         let plain = values_only_chunk(column, file, location).map_err(|error| in_chunk(error, location))?;
         let Some(parts) = plain else { return Ok(false) };
-        memory::reserve(&mut self.mapped, task.ranks.len())?;
+        memory::reserve(&mut self.mapped, task.sorted_indices.len())?;
         let start = location.body_start().saturating_add(parts.values_start());
         let (sample_bytes, body) = (column.layout().inner_bytes, body_in(file, location)?);
-        for rank in task.ranks.clone() {
-            let (sample, position) = selection.get(rank);
+        for sorted_index in task.sorted_indices.clone() {
+            let (sample, position) = selection.get(sorted_index);
             let at = location.position_of(sample).saturating_mul(sample_bytes);
             let checked = check_raw_values(column, location, &parts, body, &(at..at.saturating_add(sample_bytes)));
             checked.map_err(|error| at_sample(error, sample))?;
             // in bounds: the chunk contains the sample, and the values of its body have exactly the
             // length of its samples
             let start = start.saturating_add(location.position_of(sample).saturating_mul(sample_bytes));
-            self.mapped.push(MappedSamples { start, rank, position, samples: 1 });
+            self.mapped.push(MappedSamples { start, sorted_index, position, samples: 1 });
         }
         if task.is_last {
             self.enter_column(column);
@@ -291,7 +291,8 @@ impl TaskDecoder {
     /// Copies the samples that were located in the file since the last call.
     pub(in crate::read) fn copy_from_file(&mut self, file: &[u8], out: &mut impl FixedOutput) -> Result<()> {
         for mapped in self.mapped.drain(..) {
-            let to = SampleTarget { rank: mapped.rank, position: mapped.position, samples: mapped.samples };
+            let to =
+                SampleTarget { sorted_index: mapped.sorted_index, position: mapped.position, samples: mapped.samples };
             out.copy(to, file.get(mapped.start..).ok_or_else(outside)?, 1)?;
         }
         Ok(())
@@ -342,11 +343,11 @@ impl TaskDecoder {
         body: Body<'_>,
         out: &mut RaggedOutput<'_>,
     ) -> Result<()> {
-        let mut rank = task.ranks.start;
-        while rank < task.ranks.end {
-            let run = selection.run(rank, task.ranks.end).max(1);
-            let values = self.describe(column, selection, task, body, rank..rank + run, out)?;
-            let (sample, position) = selection.get(rank);
+        let mut sorted_index = task.sorted_indices.start;
+        while sorted_index < task.sorted_indices.end {
+            let run = selection.run(sorted_index, task.sorted_indices.end).max(1);
+            let values = self.describe(column, selection, task, body, sorted_index..sorted_index + run, out)?;
+            let (sample, position) = selection.get(sorted_index);
             if let Some(blocks) = &mut out.blocks {
                 let emitted = blocks.emit(position, &mut self.chunk, column, body, &values);
                 emitted.map_err(|error| at_sample(error, sample))?;
@@ -357,7 +358,7 @@ impl TaskDecoder {
                 let to = self.staging.values.as_mut_slice().get_mut(start..).unwrap_or(&mut []);
                 self.chunk.copy(column, body, &values, to).map_err(|error| at_sample(error, sample))?;
             }
-            rank += run;
+            sorted_index += run;
         }
         Ok(())
     }
@@ -370,14 +371,14 @@ impl TaskDecoder {
         selection: &Selection,
         task: &Task,
         body: Body<'_>,
-        ranks: Range<usize>,
+        sorted_indices: Range<usize>,
         out: &mut RaggedOutput<'_>,
     ) -> Result<Range<usize>> {
         let layout = column.layout();
         let content = self.chunk.content(body);
         let mut all: Option<Range<usize>> = None;
-        for rank in ranks {
-            let (sample, position) = selection.get(rank);
+        for sorted_index in sorted_indices {
+            let (sample, position) = selection.get(sorted_index);
             let i = task.location.position_of(sample);
             let samples = i..i.saturating_add(1);
             let values = self.chunk.values_range(column, body, &samples);
@@ -386,7 +387,7 @@ impl TaskDecoder {
                 memory::reserve(&mut self.nulls, 1)?;
                 self.nulls.push(position);
             }
-            let index = rank.saturating_sub(out.first_rank);
+            let index = sorted_index.saturating_sub(out.first_sorted_index);
             let extents = out.extents.get_mut(index.saturating_mul(layout.varying)..).unwrap_or(&mut []);
             let first_word = self.staging.words.len();
             let described = match layout.is_nested() {

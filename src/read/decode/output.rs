@@ -28,13 +28,13 @@ pub(in crate::read) trait FixedOutput {
     const MAX_RUN: usize;
 
     /// Returns the destination of `samples` samples at consecutive positions of the request.
-    fn destination(&mut self, rank: usize, position: usize, samples: usize) -> Result<&mut [u8]>;
+    fn destination(&mut self, sorted_index: usize, position: usize, samples: usize) -> Result<&mut [u8]>;
 
     /// Delivers raw samples whose values are at the start of `from`. `element_bytes` is 1 if
     /// elements are already in the byte order of this machine.
     #[inline]
     fn copy(&mut self, to: SampleTarget, from: &[u8], element_bytes: usize) -> Result<()> {
-        let to = self.destination(to.rank, to.position, to.samples)?;
+        let to = self.destination(to.sorted_index, to.position, to.samples)?;
         to.copy_from_slice(from.get(..to.len()).ok_or_else(outside)?); // equal lengths
         le::swap_to_native(element_bytes, to);
         Ok(())
@@ -50,14 +50,14 @@ pub(in crate::read) trait FixedOutput {
         body: Body<'_>,
         values: &Range<usize>,
     ) -> Result<()> {
-        chunk.copy(column, body, values, self.destination(to.rank, to.position, to.samples)?)
+        chunk.copy(column, body, values, self.destination(to.sorted_index, to.position, to.samples)?)
     }
 }
 
 /// The target of samples at consecutive positions of a request.
 #[derive(Clone, Copy)]
 pub(in crate::read) struct SampleTarget {
-    pub rank: usize,
+    pub sorted_index: usize,
     pub position: usize,
     pub samples: usize,
 }
@@ -72,46 +72,46 @@ impl FixedOutput for WholeOutput<'_> {
     const MAX_RUN: usize = usize::MAX;
 
     #[inline]
-    fn destination(&mut self, _rank: usize, position: usize, samples: usize) -> Result<&mut [u8]> {
+    fn destination(&mut self, _sorted_index: usize, position: usize, samples: usize) -> Result<&mut [u8]> {
         let start = position.saturating_mul(self.sample_bytes);
         let end = start.saturating_add(samples.saturating_mul(self.sample_bytes));
         self.bytes.get_mut(start..end).ok_or_else(outside)
     }
 }
 
-/// The destinations of consecutive ranks.
+/// The destinations of consecutive sorted indices.
 #[cfg_attr(not(feature = "rayon"), allow(dead_code))]
 pub(in crate::read) struct SplitOutput<'p, 'o> {
     pub destinations: &'p mut [&'o mut [u8]],
-    pub first_rank: usize,
+    pub first_sorted_index: usize,
 }
 
 impl FixedOutput for SplitOutput<'_, '_> {
     const MAX_RUN: usize = 1;
 
-    fn destination(&mut self, rank: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
-        let found = self.destinations.get_mut(rank.saturating_sub(self.first_rank));
+    fn destination(&mut self, sorted_index: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
+        let found = self.destinations.get_mut(sorted_index.saturating_sub(self.first_sorted_index));
         found.map(|destination| &mut **destination).ok_or_else(outside)
     }
 }
 
-/// Copies the values of the samples in `ranks`. The samples were read individually.
+/// Copies the values of the samples in `sorted_indices`. The samples were read individually.
 pub(in crate::read) fn copy_values<O: FixedOutput>(
     layout: &Layout,
     selection: &Selection,
-    ranks: &Range<usize>,
+    sorted_indices: &Range<usize>,
     values: &[u8],
     out: &mut O,
 ) -> Result<()> {
-    let first = selection.get(ranks.start).0;
-    let mut rank = ranks.start;
-    while rank < ranks.end {
-        let (sample, position) = selection.get(rank);
-        let run = selection.run(rank, ranks.end).clamp(1, O::MAX_RUN);
+    let first = selection.get(sorted_indices.start).0;
+    let mut sorted_index = sorted_indices.start;
+    while sorted_index < sorted_indices.end {
+        let (sample, position) = selection.get(sorted_index);
+        let run = selection.run(sorted_index, sorted_indices.end).clamp(1, O::MAX_RUN);
         let start = usize::try_from(sample.saturating_sub(first)).unwrap_or(usize::MAX);
         let from = values.get(start.saturating_mul(layout.inner_bytes)..).ok_or_else(outside)?;
-        out.copy(SampleTarget { rank, position, samples: run }, from, layout.element_bytes)?;
-        rank += run;
+        out.copy(SampleTarget { sorted_index, position, samples: run }, from, layout.element_bytes)?;
+        sorted_index += run;
     }
     Ok(())
 }
@@ -285,7 +285,7 @@ impl FixedOutput for FixedBlocks<'_> {
     const MAX_RUN: usize = usize::MAX;
 
     /// Always fails, because samples do not have destinations here.
-    fn destination(&mut self, _rank: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
+    fn destination(&mut self, _sorted_index: usize, _position: usize, _samples: usize) -> Result<&mut [u8]> {
         Err(outside())
     }
 

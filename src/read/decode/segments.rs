@@ -3,7 +3,7 @@
 //! The tasks of a plan are divided in order, and each segment has tasks of one column. The
 //! destinations are divided in the same way. If the shape is fixed, a segment gets the slots at the
 //! positions of its samples. If it is ragged, the segment gets entries in two lists that are
-//! ordered by rank: where the values of each sample are, and its extents. Destinations of
+//! ordered by sorted index: where the values of each sample are, and its extents. Destinations of
 //! different segments do not overlap, so threads need no lock.
 //!
 //! Ragged values cannot be placed until the lengths of all samples are known. Each segment stages
@@ -27,7 +27,7 @@ use std::ops::Range;
 pub struct PlanSegment<'p> {
     plan: &'p ReadPlan,
     pub(in crate::read) tasks: Range<usize>,
-    first_rank: usize,
+    first_sorted_index: usize,
     destinations: Destinations<'p>,
     state: &'p mut SegmentResult,
 }
@@ -51,7 +51,7 @@ pub(in crate::read) struct SegmentScratch {
     ragged: Vec<RaggedScratch>,
 }
 
-/// The destinations of consecutive ranks of one column.
+/// The destinations of consecutive sorted indices of one column.
 enum Destinations<'p> {
     Fixed(Vec<&'p mut [u8]>),
     Ragged { values: &'p mut [RaggedValues], extents: &'p mut [u32] },
@@ -61,7 +61,7 @@ enum Destinations<'p> {
 enum AllDestinations<'p> {
     /// By position in the request.
     Fixed(Vec<&'p mut [u8]>),
-    /// By rank.
+    /// By sorted index.
     Ragged { values: &'p mut [RaggedValues], extents: &'p mut [u32] },
 }
 
@@ -87,7 +87,7 @@ impl PlanSegment<'_> {
             &mut dyn FnMut(usize, TaskBytes<'_>) -> Result<()>,
         ) -> std::result::Result<(), (usize, Error)>,
     ) -> std::result::Result<(), (usize, Error)> {
-        let Self { plan, tasks, first_rank, mut destinations, state } = self;
+        let Self { plan, tasks, first_sorted_index, mut destinations, state } = self;
         let column = plan.columns.get(state.column).ok_or_else(|| (tasks.start, not_of_plan()))?;
         decoder.begin(state.number);
         std::mem::swap(&mut decoder.nulls, &mut state.nulls);
@@ -98,11 +98,11 @@ impl PlanSegment<'_> {
             let task = plan.list.tasks.get(number).ok_or_else(not_of_plan)?;
             match &mut destinations {
                 Destinations::Fixed(destinations) => {
-                    let mut out = SplitOutput { destinations, first_rank };
+                    let mut out = SplitOutput { destinations, first_sorted_index };
                     decoder.decode_fixed(column, selection, task, bytes, &mut out)
                 }
                 Destinations::Ragged { values, extents } => {
-                    let mut out = RaggedOutput { first_rank, values, extents, blocks: None };
+                    let mut out = RaggedOutput { first_sorted_index, values, extents, blocks: None };
                     decoder.decode_ragged(column, selection, task, bytes, &mut out)
                 }
             }
@@ -110,7 +110,7 @@ impl PlanSegment<'_> {
         let copied = match &mut destinations {
             Destinations::Fixed(destinations) => {
                 let file = column.file.bytes().memory().unwrap_or(&[]);
-                decoder.copy_from_file(file, &mut SplitOutput { destinations, first_rank })
+                decoder.copy_from_file(file, &mut SplitOutput { destinations, first_sorted_index })
             }
             Destinations::Ragged { .. } => Ok(()),
         };
@@ -229,9 +229,15 @@ impl ReadPlan {
             while let Some(tasks) = steps.next_if(|tasks| self.column_of(tasks.start) == number) {
                 let (segment, state) = states.next().ok_or_else(not_of_plan)?;
                 (state.number, state.column) = (segment, number);
-                let ranks = self.ranks(&tasks);
-                let destinations = rest.take(&self.list.selection, &ranks, varying)?;
-                segments.push(PlanSegment { plan: self, tasks, first_rank: ranks.start, destinations, state });
+                let sorted_indices = self.sorted_indices(&tasks);
+                let destinations = rest.take(&self.list.selection, &sorted_indices, varying)?;
+                segments.push(PlanSegment {
+                    plan: self,
+                    tasks,
+                    first_sorted_index: sorted_indices.start,
+                    destinations,
+                    state,
+                });
             }
         }
         work(segments).map(|()| segment_count)
@@ -241,10 +247,11 @@ impl ReadPlan {
         self.list.tasks.get(task).map_or(usize::MAX, |task| task.column)
     }
 
-    /// Returns the ranks of consecutive tasks of one column.
-    fn ranks(&self, tasks: &Range<usize>) -> Range<usize> {
+    /// Returns the sorted indices of consecutive tasks of one column.
+    fn sorted_indices(&self, tasks: &Range<usize>) -> Range<usize> {
         let of = self.list.tasks.get(tasks.clone()).unwrap_or(&[]);
-        let [first, last] = [of.first(), of.last()].map(|task| task.map_or(0..0, |task: &Task| task.ranks.clone()));
+        let [first, last] =
+            [of.first(), of.last()].map(|task| task.map_or(0..0, |task: &Task| task.sorted_indices.clone()));
         first.start..last.end
     }
 
@@ -315,20 +322,27 @@ impl ReadPlan {
 }
 
 impl<'p> AllDestinations<'p> {
-    /// Takes the destinations of the next ranks.
-    fn take(&mut self, selection: &Selection, ranks: &Range<usize>, varying: usize) -> Result<Destinations<'p>> {
+    /// Takes the destinations of the next sorted indices.
+    fn take(
+        &mut self,
+        selection: &Selection,
+        sorted_indices: &Range<usize>,
+        varying: usize,
+    ) -> Result<Destinations<'p>> {
         match self {
             AllDestinations::Fixed(by_position) => {
-                let mut by_rank = memory::with_capacity(ranks.len())?;
-                for rank in ranks.clone() {
-                    let (_, position) = selection.get(rank);
-                    by_rank.push(std::mem::take(by_position.get_mut(position).ok_or_else(not_of_plan)?));
+                let mut by_sorted_index = memory::with_capacity(sorted_indices.len())?;
+                for sorted_index in sorted_indices.clone() {
+                    let (_, position) = selection.get(sorted_index);
+                    by_sorted_index.push(std::mem::take(by_position.get_mut(position).ok_or_else(not_of_plan)?));
                 }
-                Ok(Destinations::Fixed(by_rank))
+                Ok(Destinations::Fixed(by_sorted_index))
             }
             AllDestinations::Ragged { values, extents } => Ok(Destinations::Ragged {
-                values: values.split_off_mut(..ranks.len()).ok_or_else(not_of_plan)?,
-                extents: extents.split_off_mut(..ranks.len().saturating_mul(varying)).ok_or_else(not_of_plan)?,
+                values: values.split_off_mut(..sorted_indices.len()).ok_or_else(not_of_plan)?,
+                extents: extents
+                    .split_off_mut(..sorted_indices.len().saturating_mul(varying))
+                    .ok_or_else(not_of_plan)?,
             }),
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! The offset of such a sample in the buffer depends on the lengths of all samples before it, which
 //! are known only after all are decoded. So each decoder appends the values of its samples to a
-//! staging area, and records by rank where they are. If the values were staged in the order of the
-//! request, the staging memory simply becomes the buffer. Otherwise the values are copied to their
-//! offsets.
+//! staging area, and records by sorted index where they are. If the values were staged in the order
+//! of the request, the staging memory simply becomes the buffer. Otherwise the values are copied to
+//! their offsets.
 //!
 //! The structure of a nested sample is staged as `u32` words: first, level by level, a word with
 //! the length of each list; then a bit for each item if items can be null; then the varying extents
@@ -88,9 +88,9 @@ impl StagedValues for Staging {
     }
 }
 
-/// The destinations of ragged samples of consecutive ranks, starting at `first_rank`.
+/// The destinations of ragged samples with consecutive sorted indices, from `first_sorted_index`.
 pub(in crate::read) struct RaggedOutput<'o> {
-    pub first_rank: usize,
+    pub first_sorted_index: usize,
     pub values: &'o mut [RaggedValues],
     /// The varying extents of each sample.
     pub extents: &'o mut [u32],
@@ -98,12 +98,13 @@ pub(in crate::read) struct RaggedOutput<'o> {
     pub blocks: Option<BlockEmitter<'o>>,
 }
 
-/// The values and extents of the ragged samples of a request, by rank. The memory is reused.
+/// The values and extents of the ragged samples of a request, by sorted index. The memory is
+/// reused.
 #[derive(Default)]
 pub(in crate::read) struct RaggedScratch {
     pub values: Vec<RaggedValues>,
     pub extents: Vec<u32>,
-    /// For a nested column: the rank of each position.
+    /// For a nested column: the sorted index of each position.
     by_position: Vec<usize>,
 }
 
@@ -116,7 +117,7 @@ impl RaggedScratch {
     }
 
     pub(in crate::read) fn output(&mut self) -> RaggedOutput<'_> {
-        RaggedOutput { first_rank: 0, values: &mut self.values, extents: &mut self.extents, blocks: None }
+        RaggedOutput { first_sorted_index: 0, values: &mut self.values, extents: &mut self.extents, blocks: None }
     }
 
     /// Fills `out`, which must be prepared, in the order of the request. `staged` holds the values
@@ -143,16 +144,16 @@ impl RaggedScratch {
         memory::resize(&mut out.extents, count.saturating_mul(layout.varying), 0)?;
         let mut is_in_order = selection.is_range();
         let mut end = 0;
-        for (rank, values) in self.values.iter().enumerate() {
-            let (_, position) = selection.get(rank);
+        for (sorted_index, values) in self.values.iter().enumerate() {
+            let (_, position) = selection.get(sorted_index);
             let elements = values.bytes.len() / layout.dtype.element_bytes();
             *out.offsets.get_mut(position + 1).ok_or_else(outside)? = u64_of(elements);
             is_in_order &= values.decoder == Some(0) && values.bytes.start == end;
             end = values.bytes.end;
         }
         let extents = self.extents.chunks_exact(layout.varying.max(1));
-        for (rank, extents) in extents.enumerate() {
-            let start = selection.get(rank).1.saturating_mul(layout.varying);
+        for (sorted_index, extents) in extents.enumerate() {
+            let start = selection.get(sorted_index).1.saturating_mul(layout.varying);
             let to = out.extents.get_mut(start..).and_then(|rest| rest.get_mut(..extents.len()));
             to.ok_or_else(outside)?.copy_from_slice(extents); // equal lengths
         }
@@ -173,8 +174,8 @@ impl RaggedScratch {
         }
         let total = usize::try_from(total).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
         out.values.resize(total)?;
-        for (rank, values) in self.values.iter().enumerate() {
-            let start = out.offsets.get(selection.get(rank).1).copied().unwrap_or(u64::MAX);
+        for (sorted_index, values) in self.values.iter().enumerate() {
+            let start = out.offsets.get(selection.get(sorted_index).1).copied().unwrap_or(u64::MAX);
             let start = usize::try_from(start).unwrap_or(usize::MAX).saturating_mul(layout.dtype.element_bytes());
             let to = out.values.as_mut_slice().get_mut(start..).and_then(|rest| rest.get_mut(..values.bytes.len()));
             let (Some(from), Some(to)) = (values.values(file, staged), to) else { return Err(outside()) };
@@ -281,7 +282,7 @@ fn too_early() -> Error {
 }
 
 /// Lays out the samples of a request level by level in `out`, which must be prepared. `values` is
-/// indexed by rank. `by_position` is reusable memory.
+/// indexed by sorted index. `by_position` is reusable memory.
 fn lay_out_lists(
     layout: &Layout,
     selection: &Selection,
@@ -298,14 +299,14 @@ fn lay_out_lists(
     by_position.clear();
     if !selection.is_range() {
         memory::resize(by_position, values.len(), 0)?;
-        for rank in 0..values.len() {
-            *by_position.get_mut(selection.get(rank).1).ok_or_else(outside)? = rank;
+        for sorted_index in 0..values.len() {
+            *by_position.get_mut(selection.get(sorted_index).1).ok_or_else(outside)? = sorted_index;
         }
     }
     for position in 0..values.len() {
-        // if the request is a range, rank and position are equal
-        let rank = by_position.get(position).copied().unwrap_or(position);
-        let sample = values.get(rank).ok_or_else(outside)?;
+        // if the request is a range, sorted index and position are equal
+        let sorted_index = by_position.get(position).copied().unwrap_or(position);
+        let sample = values.get(sorted_index).ok_or_else(outside)?;
         let words = staged.words(sample.stager).get(sample.words.clone()).ok_or_else(too_early)?;
         push_sample(layout, words, out)?;
         out.push_bytes(sample.values(file, staged).ok_or_else(outside)?)?;

@@ -167,9 +167,10 @@ impl LoaderOptions {
     /// Text and lists stay in host memory unless they are padded. Other columns that the GPU cannot
     /// decode are decoded on the host and sent together with the blocks.
     ///
-    /// Such a loader supports neither [`LoaderOptions::transform`] nor [`LoaderOptions::allocator`]. With
-    /// [`OnDamage::Substitute`], a sample whose checksum does not match is substituted. If the
-    /// checksum of a sample matches but its encoding breaks a rule, reading the batch fails.
+    /// Such a loader supports neither [`LoaderOptions::transform`] nor
+    /// [`LoaderOptions::allocator`]. With [`OnDamage::Substitute`], a sample whose checksum does not
+    /// match is substituted. If the checksum of a sample matches but its encoding breaks a rule,
+    /// reading the batch fails.
     #[cfg(feature = "cuda")]
     pub fn decode_on(mut self, gpu: &tensilo_cuda::Gpu) -> Self {
         self.gpu = Some(gpu.clone());

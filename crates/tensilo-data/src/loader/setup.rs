@@ -29,8 +29,8 @@ pub enum OnDamage {
     #[default]
     Error,
     /// Damaged samples are replaced by other samples, which are the same on every rank
-    /// ([`substitute_candidate`]). A file that does not match the manifest, or that cannot be opened or read,
-    /// is still an error.
+    /// ([`substitute_candidate`]). A file that does not match the manifest, or that cannot be opened
+    /// or read, is still an error.
     ///
     /// [`substitute_candidate`]: crate::substitute_candidate
     Substitute,

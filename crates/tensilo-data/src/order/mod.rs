@@ -61,8 +61,8 @@
 //! repeats. The boundaries of runs depend only on sample numbers, never on files or chunks, so
 //! rewriting a dataset into different files does not change its order.
 //!
-//! Damaged samples can be replaced: [`substitute_candidate`] computes the replacement from a key, so all
-//! ranks choose the same one.
+//! Damaged samples can be replaced: [`substitute_candidate`] computes the replacement from a key, so
+//! all ranks choose the same one.
 
 mod division;
 mod kind;

@@ -2,8 +2,7 @@
 //!
 //! A status tells whether the file, the caller or the environment is at fault. A [`tensilo_error`]
 //! adds the message, the location (file, column, samples and offset), and advice. Its strings live
-//! as long as the error.
-//! Errors of `tensilo` and `tensilo-data` are converted only here.
+//! as long as the error. Errors of `tensilo` and `tensilo-data` are converted only here.
 
 use super::values::{Output, Text, fill};
 use std::error::Error as _;

@@ -1,4 +1,5 @@
-//! `tensilo layout`: draws the layout of a file to scale, with its damage, or the files of a dataset.
+//! `tensilo layout`: draws the layout of a file to scale, with its damage, or the files of a
+//! dataset.
 //!
 //! A drawing is text: characters for a terminal, or SVG. It is made in memory from the index of the
 //! file; no chunk is read. In SVG, each chunk of a file is a tile. On a terminal, or if there are

@@ -133,7 +133,8 @@ impl DataFile {
         Self { path, temporary: None, sink: Box::new(upload) }
     }
 
-    /// Returns the path that the file will have, for [`Changes::add_file`](crate::Changes::add_file).
+    /// Returns the path that the file will have, for
+    /// [`Changes::add_file`](crate::Changes::add_file).
     pub fn path(&self) -> &Path {
         &self.path
     }
