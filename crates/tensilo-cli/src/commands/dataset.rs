@@ -7,7 +7,7 @@
 //! again. For reproducible builds, `SOURCE_DATE_EPOCH` sets the time that a version records.
 
 use crate::failure::{Failure, Outcome, foreign_format};
-use crate::options::{self, EncodingArgs};
+use crate::options::{self, EncodingArgs, WindowArgs};
 use crate::output::{Output, print_json, print_line, shown};
 use crate::terminal::{Progress, Unit};
 use crate::text::{self, Table};

@@ -88,7 +88,7 @@ impl Windowed {
             shortfall,
         };
         let runs = order.runs_of(order.short_stream());
-        order.short_run = runs.n().checked_sub(1).and_then(|last| runs.position_of(last)).unwrap_or(0);
+        order.short_run = runs.member_count().checked_sub(1).and_then(|last| runs.position_of(last)).unwrap_or(0);
         order.short_window = order.short_run / window;
         order
     }
