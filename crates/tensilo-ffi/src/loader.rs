@@ -153,8 +153,11 @@ fn order(given: &tensilo_loader_options, view: &View) -> Result<Option<Order>> {
             0 => recorded_sizes.map_or(0, recorded),
             given => given,
         };
-        WindowSizes::new(or(given.run_samples, WindowSizes::run_samples), or(given.window_runs, WindowSizes::window_runs))?
-            .with_streams(or(given.streams, WindowSizes::streams))
+        WindowSizes::new(
+            or(given.run_samples, WindowSizes::run_samples),
+            or(given.window_runs, WindowSizes::window_runs),
+        )?
+        .with_streams(or(given.streams, WindowSizes::streams))
     };
     let is_sized = given.run_samples > 0 || given.window_runs > 0 || given.streams > 0;
     match given.order {

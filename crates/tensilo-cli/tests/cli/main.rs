@@ -14,6 +14,7 @@ mod inspect;
 mod layout;
 #[cfg(unix)]
 mod outputs;
+mod plan;
 mod process;
 mod salvage;
 #[cfg(unix)]

@@ -27,6 +27,7 @@ fn help_has_examples_and_every_option_of_the_contract() {
         ("export", ".parquet", "-o --columns --force"),
         ("layout", "--svg train.svg", "--svg --width --verify --force"),
         ("bench", "tensilo.bench/1", "-c --pattern --batch --threads --cold --seconds --json --loader"),
+        ("plan", "tensilo.plan/1", "--nodes --ranks --batch --step-ms --columns --storage --streams --json"),
         ("dataset", "tensilo.log/1", "create add-columns repack gc log"),
     ] {
         let text = run([command, "--help"]).text();
@@ -64,6 +65,8 @@ fn bad_usage_exits_with_2() {
         "bench in.tsl --pattern backwards",
         "bench in.tsl --batch 0",
         "bench in.tsl --threads 0",
+        "plan",
+        "plan in.tsl --nodes 0",
         "layout",
         "layout in.tsl --width 39",
         "layout in.tsl --width 1001",

@@ -70,6 +70,11 @@ impl ColumnModel {
     /// Returns the models of columns of a dataset, from its manifest and the files of its first
     /// group. Fails if a column does not exist or the dataset is empty.
     pub fn of(dataset: &Dataset, columns: &[String]) -> Result<Vec<Self>> {
+        for name in columns {
+            if !dataset.schema().columns.iter().any(|column| column.name == *name) {
+                return Err(DataError::BadArgument(format!("the dataset has no column {name:?}")));
+            }
+        }
         let group = dataset.groups().next().transpose()?;
         let group = group.ok_or_else(|| DataError::BadArgument("the dataset has no samples".to_owned()))?;
         let mut models = Vec::new();

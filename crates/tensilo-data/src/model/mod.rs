@@ -92,10 +92,11 @@ pub struct Prediction {
 const MIN_STEPS: u64 = 64;
 /// The maximum number of samples of a machine in the counted steps, except that a whole window is
 /// counted.
-const MAX_SAMPLES: u64 = 1 << 21;
+const MAX_SAMPLES: u64 = 1 << 19;
 
-/// Returns the steps that are counted: whole windows, because most runs are read at the start of a
-/// window. The steps before them fill the caches.
+/// Returns the steps that are counted; the steps before them fill the caches. In windowed order, most
+/// runs are read when a window starts. So whole windows are counted, from the middle of one to the
+/// middle of another.
 fn sampled_steps(order: Order, division: Division, node_ranks: u32, n: u64) -> Range<u64> {
     let steps = division.steps(n, 0);
     let node_samples = u64::from(division.batch_size()).saturating_mul(node_ranks.into()).max(1);
@@ -106,10 +107,13 @@ fn sampled_steps(order: Order, division: Division, node_ranks: u32, n: u64) -> R
         }
         _ => 1,
     };
-    let windows = (MAX_SAMPLES / node_samples).max(MIN_STEPS) / window;
-    let counted = window.saturating_mul(windows.max(1)).clamp(1, steps.max(1));
-    let warm_up = counted.min(steps.saturating_sub(counted)) / window * window;
-    warm_up..warm_up.saturating_add(counted)
+    let windows = (MAX_SAMPLES / node_samples).max(MIN_STEPS).div_ceil(window);
+    let counted = window.saturating_mul(windows);
+    let warm_up = counted.saturating_add(window / 2);
+    match warm_up.checked_add(counted) {
+        Some(end) if end <= steps => warm_up..end,
+        _ => 0..steps, // few enough to count all of them
+    }
 }
 
 /// Predicts the first epoch of a job that reads these columns in an order from a storage.

@@ -21,13 +21,13 @@ use tensilo::source::Source;
 use tensilo::verify::{Finding, FindingKind, VerifyOptions, verify};
 use tensilo::{Column, ErrorKind, OpenOptions, Reader};
 
-const MAP: &str = "\
+const LAYOUT: &str = "\
 Examples:
-  tensilo layout train.tsl                       on the terminal
-  tensilo layout train.tsl --svg train.svg       every chunk, with tooltips
+  tensilo layout train.tsl                    on the terminal
+  tensilo layout train.tsl --svg train.svg    every chunk, with tooltips
   tensilo layout train.tsl --width 120 | less
-  tensilo layout broken.tsl --verify             with its damage
-  tensilo layout train/ --svg train.svg          a bar for each file of a dataset
+  tensilo layout broken.tsl --verify          with its damage
+  tensilo layout train/ --svg train.svg       a bar for each file of a dataset
 
 Draws the file to scale. On a terminal, each character represents a range of the
 file and shows the column that takes most of it: a letter where the column
@@ -50,7 +50,7 @@ colors.
 The ratio is the raw size divided by the stored size.";
 
 #[derive(Args, Debug)]
-#[command(after_help = MAP)]
+#[command(after_help = LAYOUT)]
 pub(crate) struct LayoutArgs {
     /// A tensilo file, the folder of a dataset, or a quoted glob of files
     pub(super) file: PathBuf,
