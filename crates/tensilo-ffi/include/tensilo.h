@@ -88,10 +88,10 @@ struct ArrowArrayStream {
 // Selects the metadata of the file or dataset itself, instead of a column.
 #define TENSILO_NO_COLUMN SIZE_MAX
 
+
+
 // The length of a loader's state in bytes.
 #define TENSILO_STATE_BYTES 96
-
-
 
 // The samples of one step of one rank, column by column. A batch stays valid even if all other
 // handles are closed.
@@ -166,29 +166,142 @@ typedef struct tensilo_schema tensilo_schema;
 // caller or the environment is at fault. Later releases may add values.
 typedef int32_t tensilo_status;
 
-// Facts about a batch. Pointers live as long as the batch.
-typedef struct tensilo_batch_info {
-  // `sizeof(tensilo_batch_info)`, set by the caller.
+// The fields of an error. Strings live as long as the error. A string that is not known is NULL.
+typedef struct tensilo_error_info {
+  // `sizeof(tensilo_error_info)`, set by the caller.
   size_t struct_size;
-  // The epoch, counted from 0.
-  uint64_t epoch;
-  // The position in the epoch at which the step starts.
-  uint64_t position;
-  // The number of samples.
-  size_t sample_count;
-  // The number of columns.
-  size_t column_count;
-  // The indices of the samples in the dataset, in the order of the batch.
-  const uint64_t *indices;
-  // The positions within the batch at which a sample replaces a damaged one.
-  const size_t *substituted;
-  // The number of samples that replace damaged ones.
-  size_t substituted_count;
-} tensilo_batch_info;
+  // The kind of the error.
+  tensilo_status status;
+  // The error code of the operating system (`errno`), or 0.
+  int32_t os_code;
+  // All fields in one human-readable string.
+  const char *text;
+  // The message only, without file, column, samples, offset and advice.
+  const char *message;
+  // The rule of the specification that the file breaks, such as `R-2.6`.
+  const char *rule;
+  // The path of the file.
+  const char *path;
+  // The name of the column.
+  const char *column;
+  // Whether `samples_start` and `samples_end` are known.
+  bool has_samples;
+  // Whether `offset` is known.
+  bool has_offset;
+  // The first affected sample.
+  uint64_t samples_start;
+  // One more than the last affected sample.
+  uint64_t samples_end;
+  // The offset in the file, in bytes.
+  uint64_t offset;
+  // The number of advice strings; see `tensilo_error_advice`.
+  size_t advice_count;
+} tensilo_error_info;
 
 // The type of the elements. Its values are the numbers of the types in the file format. Later
 // releases may add values.
 typedef uint32_t tensilo_dtype;
+
+// One column: the type and shape of its items, and the lists around them.
+//
+// If `level_count` is 0, a sample is an item. Otherwise it is a list of items, or of nested lists.
+// Pointers live as long as the schema.
+typedef struct tensilo_column_info {
+  // `sizeof(tensilo_column_info)`, set by the caller.
+  size_t struct_size;
+  // The name, which contains no NUL.
+  const char *name;
+  // The type of the samples as text, such as `list<utf8>`.
+  const char *type_name;
+  // The type of the elements.
+  tensilo_dtype dtype;
+  // The number of dimensions of an item: 0 for a number, 1 for text and bytes.
+  uint32_t ndim;
+  // The `ndim` extents of an item, outermost first. A varying extent is -1.
+  const int64_t *extents;
+  // The number of varying extents; 0 for a fixed shape.
+  uint32_t varying_count;
+  // The number of levels of lists around an item.
+  uint32_t level_count;
+  // For each level, outermost first, whether the members of its lists may be null.
+  const bool *level_nullable;
+  // Whether samples may be null.
+  bool nullable;
+  // Whether all samples have `sample_bytes` bytes: the shape is fixed and there are no lists.
+  bool is_fixed;
+  // The size of one sample in bytes, if `is_fixed`; otherwise 0.
+  size_t sample_bytes;
+  // The number of metadata entries of the column.
+  size_t metadata_count;
+} tensilo_column_info;
+
+// A metadata entry. Both strings end with a NUL, and may contain other NULs.
+typedef struct tensilo_metadata {
+  // The key.
+  const char *key;
+  // The length of the key in bytes.
+  size_t key_bytes;
+  // The value.
+  const char *value;
+  // The length of the value in bytes.
+  size_t value_bytes;
+} tensilo_metadata;
+
+// The I/O method for reading files.
+typedef uint32_t tensilo_io;
+
+// When the checksum of a chunk is verified.
+typedef uint32_t tensilo_verification;
+
+// The options for opening a file. Zero in each member selects the default.
+typedef struct tensilo_open_options {
+  // `sizeof(tensilo_open_options)`, set by the caller.
+  size_t struct_size;
+  // The I/O method.
+  tensilo_io io;
+  // When chunks are verified.
+  tensilo_verification verification;
+  // The maximum decoded size of a chunk in bytes. 0 means the limit of the format, 4 GiB. A
+  // larger chunk is refused before memory is allocated for it. Set this for untrusted files.
+  uint64_t max_chunk_bytes;
+} tensilo_open_options;
+
+// Facts about an open file.
+typedef struct tensilo_reader_info {
+  // `sizeof(tensilo_reader_info)`, set by the caller.
+  size_t struct_size;
+  // The number of samples.
+  uint64_t sample_count;
+  // The length of the file in bytes.
+  uint64_t file_bytes;
+  // The length of the uncommitted tail, which is ignored; normally 0.
+  uint64_t tail_bytes;
+  // The number of commits.
+  uint32_t commit_count;
+  // Whether the writer finished the file.
+  bool is_finished;
+  // The id of the file.
+  uint8_t file_id[12];
+  // The id of the content up to the commit that is read.
+  uint8_t content_id[16];
+} tensilo_reader_info;
+
+// One sample of a column without lists, in memory that belongs to the library.
+typedef struct tensilo_sample {
+  // `sizeof(tensilo_sample)`, set by the caller.
+  size_t struct_size;
+  // The elements, row-major, in the byte order of the machine. Text does not end with a NUL.
+  const uint8_t *values;
+  // The size of all elements in bytes.
+  size_t value_bytes;
+  // The `ndim` extents of this sample, outermost first.
+  const uint32_t *extents;
+  // The number of dimensions.
+  size_t ndim;
+  // Whether the sample is null. If the shape is fixed, a null has zeros as values. Otherwise, it
+  // has no values.
+  bool is_null;
+} tensilo_sample;
 
 // The samples of one column, stored contiguously.
 //
@@ -248,6 +361,26 @@ typedef struct tensilo_lists {
   size_t null_count;
 } tensilo_lists;
 
+// Facts about a batch. Pointers live as long as the batch.
+typedef struct tensilo_batch_info {
+  // `sizeof(tensilo_batch_info)`, set by the caller.
+  size_t struct_size;
+  // The epoch, counted from 0.
+  uint64_t epoch;
+  // The position in the epoch at which the step starts.
+  uint64_t position;
+  // The number of samples.
+  size_t sample_count;
+  // The number of columns.
+  size_t column_count;
+  // The indices of the samples in the dataset, in the order of the batch.
+  const uint64_t *indices;
+  // The positions within the batch at which a sample replaces a damaged one.
+  const size_t *substituted;
+  // The number of samples that replace damaged ones.
+  size_t substituted_count;
+} tensilo_batch_info;
+
 // The work that an iterator has done so far, and where its time went. Times are in nanoseconds.
 typedef struct tensilo_metrics {
   // `sizeof(tensilo_metrics)`, set by the caller.
@@ -278,58 +411,6 @@ typedef struct tensilo_metrics {
   // until the next call with this iterator.
   const char *verdict;
 } tensilo_metrics;
-
-// The fields of an error. Strings live as long as the error. A string that is not known is NULL.
-typedef struct tensilo_error_info {
-  // `sizeof(tensilo_error_info)`, set by the caller.
-  size_t struct_size;
-  // The kind of the error.
-  tensilo_status status;
-  // The error code of the operating system (`errno`), or 0.
-  int32_t os_code;
-  // All fields in one human-readable string.
-  const char *text;
-  // The message only, without file, column, samples, offset and advice.
-  const char *message;
-  // The rule of the specification that the file breaks, such as `R-2.6`.
-  const char *rule;
-  // The path of the file.
-  const char *path;
-  // The name of the column.
-  const char *column;
-  // Whether `samples_start` and `samples_end` are known.
-  bool has_samples;
-  // Whether `offset` is known.
-  bool has_offset;
-  // The first affected sample.
-  uint64_t samples_start;
-  // One more than the last affected sample.
-  uint64_t samples_end;
-  // The offset in the file, in bytes.
-  uint64_t offset;
-  // The number of advice strings; see `tensilo_error_advice`.
-  size_t advice_count;
-} tensilo_error_info;
-
-// One sample of a column without lists, in memory that belongs to the library.
-typedef struct tensilo_sample {
-  // `sizeof(tensilo_sample)`, set by the caller.
-  size_t struct_size;
-  // The elements, row-major, in the byte order of the machine. Text does not end with a NUL.
-  const uint8_t *values;
-  // The size of all elements in bytes.
-  size_t value_bytes;
-  // The `ndim` extents of this sample, outermost first.
-  const uint32_t *extents;
-  // The number of dimensions.
-  size_t ndim;
-  // Whether the sample is null. If the shape is fixed, a null has zeros as values. Otherwise, it
-  // has no values.
-  bool is_null;
-} tensilo_sample;
-
-// The I/O method for reading files.
-typedef uint32_t tensilo_io;
 
 // The options for opening a dataset. Zero in each member selects the default.
 typedef struct tensilo_dataset_options {
@@ -430,6 +511,9 @@ typedef struct tensilo_loader_options {
   // The number of runs in a window of `TENSILO_ORDER_WINDOWED`; 0 selects the size that the
   // dataset records.
   uint32_t window_runs;
+  // The number of streams of `TENSILO_ORDER_WINDOWED`, a power of two up to 1024; 0 selects the
+  // number that the dataset records.
+  uint32_t streams;
   // How an epoch ends.
   tensilo_last_batch last_batch;
   // How damaged samples are treated.
@@ -474,87 +558,6 @@ typedef struct tensilo_loader_info {
   // The number of batches in an epoch.
   uint64_t batches_per_epoch;
 } tensilo_loader_info;
-
-// When the checksum of a chunk is verified.
-typedef uint32_t tensilo_verification;
-
-// The options for opening a file. Zero in each member selects the default.
-typedef struct tensilo_open_options {
-  // `sizeof(tensilo_open_options)`, set by the caller.
-  size_t struct_size;
-  // The I/O method.
-  tensilo_io io;
-  // When chunks are verified.
-  tensilo_verification verification;
-  // The maximum decoded size of a chunk in bytes. 0 means the limit of the format, 4 GiB. A
-  // larger chunk is refused before memory is allocated for it. Set this for untrusted files.
-  uint64_t max_chunk_bytes;
-} tensilo_open_options;
-
-// Facts about an open file.
-typedef struct tensilo_reader_info {
-  // `sizeof(tensilo_reader_info)`, set by the caller.
-  size_t struct_size;
-  // The number of samples.
-  uint64_t sample_count;
-  // The length of the file in bytes.
-  uint64_t file_bytes;
-  // The length of the uncommitted tail, which is ignored; normally 0.
-  uint64_t tail_bytes;
-  // The number of commits.
-  uint32_t commit_count;
-  // Whether the writer finished the file.
-  bool is_finished;
-  // The id of the file.
-  uint8_t file_id[12];
-  // The id of the content up to the commit that is read.
-  uint8_t content_id[16];
-} tensilo_reader_info;
-
-// One column: the type and shape of its items, and the lists around them.
-//
-// If `level_count` is 0, a sample is an item. Otherwise it is a list of items, or of nested lists.
-// Pointers live as long as the schema.
-typedef struct tensilo_column_info {
-  // `sizeof(tensilo_column_info)`, set by the caller.
-  size_t struct_size;
-  // The name, which contains no NUL.
-  const char *name;
-  // The type of the samples as text, such as `list<utf8>`.
-  const char *type_name;
-  // The type of the elements.
-  tensilo_dtype dtype;
-  // The number of dimensions of an item: 0 for a number, 1 for text and bytes.
-  uint32_t ndim;
-  // The `ndim` extents of an item, outermost first. A varying extent is -1.
-  const int64_t *extents;
-  // The number of varying extents; 0 for a fixed shape.
-  uint32_t varying_count;
-  // The number of levels of lists around an item.
-  uint32_t level_count;
-  // For each level, outermost first, whether the members of its lists may be null.
-  const bool *level_nullable;
-  // Whether samples may be null.
-  bool nullable;
-  // Whether all samples have `sample_bytes` bytes: the shape is fixed and there are no lists.
-  bool is_fixed;
-  // The size of one sample in bytes, if `is_fixed`; otherwise 0.
-  size_t sample_bytes;
-  // The number of metadata entries of the column.
-  size_t metadata_count;
-} tensilo_column_info;
-
-// A metadata entry. Both strings end with a NUL, and may contain other NULs.
-typedef struct tensilo_metadata {
-  // The key.
-  const char *key;
-  // The length of the key in bytes.
-  size_t key_bytes;
-  // The value.
-  const char *value;
-  // The length of the value in bytes.
-  size_t value_bytes;
-} tensilo_metadata;
 
 // The options of a verification. Zero in each member selects the default.
 typedef struct tensilo_verify_options {
@@ -672,69 +675,6 @@ typedef struct tensilo_finding {
 // Another writer holds the lock of the file. Try again when it is done.
 #define TENSILO_ERROR_BUSY 15
 
-// Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records, or, when a loader
-// resumes, as recorded in the state.
-#define TENSILO_ORDER_DEFAULT 0
-
-// Runs of consecutive samples are shuffled first, then the samples within each window of runs. So
-// files are read in long ranges.
-#define TENSILO_ORDER_WINDOWED 1
-
-// Any sample may follow any other.
-#define TENSILO_ORDER_SHUFFLED 2
-
-// Samples are in the order of the dataset.
-#define TENSILO_ORDER_SEQUENTIAL 3
-
-// Like `TENSILO_LAST_BATCH_DROP`, or, when a loader resumes, as recorded in the state.
-#define TENSILO_LAST_BATCH_DEFAULT 0
-
-// The last samples are dropped if they do not fill a batch for each rank.
-#define TENSILO_LAST_BATCH_DROP 1
-
-// Samples from the start of the epoch are repeated to fill the last batches.
-#define TENSILO_LAST_BATCH_PAD 2
-
-// Each sample is delivered once. The last batches can be smaller.
-#define TENSILO_LAST_BATCH_EXACT 3
-
-// Reading the batch fails.
-#define TENSILO_ON_DAMAGE_ERROR 0
-
-// Other samples replace damaged ones. All ranks choose the same replacements.
-#define TENSILO_ON_DAMAGE_SUBSTITUTE 1
-
-// The default: positional reads (`pread`) for a file; for a dataset, io_uring if the build and the
-// system provide it.
-#define TENSILO_IO_AUTO 0
-
-// Positional reads (`pread`): safe, and suitable for network file systems.
-#define TENSILO_IO_PREAD 1
-
-// Memory maps: no system calls and no copies. While any handle of the file is open, no process may
-// change or truncate the bytes up to the last commit. If bytes change, the behavior is undefined.
-// If the file is truncated, accessing a page beyond the new end kills the process (`SIGBUS`).
-// tensilo itself does neither: it replaces files by renaming, and appends after the last commit.
-// Do not map files on a network file system.
-#define TENSILO_IO_MMAP 2
-
-// io_uring with buffered I/O, which reads all ranges of a batch at the same time. Only for
-// datasets on Linux.
-#define TENSILO_IO_IO_URING 3
-
-// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache. Suits shuffled datasets
-// that are larger than memory. Only for datasets on Linux.
-#define TENSILO_IO_DIRECT 4
-
-// When this reader first uses the chunk.
-#define TENSILO_VERIFICATION_FIRST_TOUCH 0
-
-// Each time the chunk is loaded.
-#define TENSILO_VERIFICATION_ALWAYS 1
-
-// Never. Damaged bytes can then lead to wrong values without an error.
-#define TENSILO_VERIFICATION_NEVER 2
-
 // bfloat16, the upper half of a `float`: 1 sign bit, 8 exponent bits and 7 mantissa bits.
 #define TENSILO_DTYPE_BF16 1
 
@@ -813,6 +753,69 @@ typedef struct tensilo_finding {
 // Two `float` values: the real and the imaginary part.
 #define TENSILO_DTYPE_COMPLEX64 26
 
+// The default: positional reads (`pread`) for a file; for a dataset, io_uring if the build and the
+// system provide it.
+#define TENSILO_IO_AUTO 0
+
+// Positional reads (`pread`): safe, and suitable for network file systems.
+#define TENSILO_IO_PREAD 1
+
+// Memory maps: no system calls and no copies. While any handle of the file is open, no process may
+// change or truncate the bytes up to the last commit. If bytes change, the behavior is undefined.
+// If the file is truncated, accessing a page beyond the new end kills the process (`SIGBUS`).
+// tensilo itself does neither: it replaces files by renaming, and appends after the last commit.
+// Do not map files on a network file system.
+#define TENSILO_IO_MMAP 2
+
+// io_uring with buffered I/O, which reads all ranges of a batch at the same time. Only for
+// datasets on Linux.
+#define TENSILO_IO_IO_URING 3
+
+// io_uring with direct I/O (`O_DIRECT`), which bypasses the page cache. Suits shuffled datasets
+// that are larger than memory. Only for datasets on Linux.
+#define TENSILO_IO_DIRECT 4
+
+// When this reader first uses the chunk.
+#define TENSILO_VERIFICATION_FIRST_TOUCH 0
+
+// Each time the chunk is loaded.
+#define TENSILO_VERIFICATION_ALWAYS 1
+
+// Never. Damaged bytes can then lead to wrong values without an error.
+#define TENSILO_VERIFICATION_NEVER 2
+
+// Like `TENSILO_ORDER_WINDOWED`, with the sizes that the dataset records, or, when a loader
+// resumes, as recorded in the state.
+#define TENSILO_ORDER_DEFAULT 0
+
+// Runs of consecutive samples are shuffled first, then the samples within each window of runs. So
+// files are read in long ranges.
+#define TENSILO_ORDER_WINDOWED 1
+
+// Any sample may follow any other.
+#define TENSILO_ORDER_SHUFFLED 2
+
+// Samples are in the order of the dataset.
+#define TENSILO_ORDER_SEQUENTIAL 3
+
+// Like `TENSILO_LAST_BATCH_DROP`, or, when a loader resumes, as recorded in the state.
+#define TENSILO_LAST_BATCH_DEFAULT 0
+
+// The last samples are dropped if they do not fill a batch for each rank.
+#define TENSILO_LAST_BATCH_DROP 1
+
+// Samples from the start of the epoch are repeated to fill the last batches.
+#define TENSILO_LAST_BATCH_PAD 2
+
+// Each sample is delivered once. The last batches can be smaller.
+#define TENSILO_LAST_BATCH_EXACT 3
+
+// Reading the batch fails.
+#define TENSILO_ON_DAMAGE_ERROR 0
+
+// Other samples replace damaged ones. All ranks choose the same replacements.
+#define TENSILO_ON_DAMAGE_SUBSTITUTE 1
+
 // Bytes are wrong or missing.
 #define TENSILO_FINDING_DAMAGED 0
 
@@ -829,106 +832,6 @@ extern "C" {
 
 // Returns the version of the library, such as `0.1.0`. The string is static: do not free it.
 const char *tensilo_version(void);
-
-// Exports the samples of a buffer as an Arrow array and its type. Call the `release` functions of
-// `schema` and of `array` exactly once each.
-//
-// The values are shared, not copied, unless Arrow uses a different layout, as for bool and bf16.
-// The array stays valid when the buffer is filled again or closed.
-//
-// Numbers become primitive arrays. Tensors become nested lists; fixed extents become lists of a
-// fixed size. Text and bytes become large strings and large binaries. bf16 becomes float, because
-// Arrow has no bf16. Dates and times that were imported from Arrow get their Arrow type back.
-tensilo_status tensilo_buffer_export_arrow(const struct tensilo_buffer *buffer,
-                                           struct ArrowSchema *schema,
-                                           struct ArrowArray *array,
-                                           struct tensilo_error **error);
-
-// Exports a batch as an Arrow array of structs and its type, with one field for each column. The
-// array shares values as in `tensilo_buffer_export_arrow`, and stays valid when the batch is
-// closed.
-tensilo_status tensilo_batch_export_arrow(const struct tensilo_batch *batch,
-                                          struct ArrowSchema *schema,
-                                          struct ArrowArray *array,
-                                          struct tensilo_error **error);
-
-// Exports a whole file as a stream of Arrow arrays of structs, with the Arrow types of the source
-// that the file was converted from. `columns` has the names of `column_count` columns, or is NULL
-// for all columns. Each array has at most `batch_samples` samples; 0 selects the default. The
-// stream keeps the file open. Call its `release` function exactly once.
-//
-// Cost: each chunk is decoded once and copied once.
-tensilo_status tensilo_reader_export_stream(const struct tensilo_reader *reader,
-                                            const char *const *columns,
-                                            size_t column_count,
-                                            uint64_t batch_samples,
-                                            struct ArrowArrayStream *stream,
-                                            struct tensilo_error **error);
-
-// Closes a batch and sets the pointer to NULL. The loader then reuses the memory of the batch.
-// Does nothing if `batch` or `*batch` is NULL.
-void tensilo_batch_close(struct tensilo_batch **batch);
-
-// Fills `info` with facts about a batch.
-tensilo_status tensilo_batch_get_info(const struct tensilo_batch *batch,
-                                      struct tensilo_batch_info *info,
-                                      struct tensilo_error **error);
-
-// Returns the schema of the delivered columns, after casts and paddings. It lives as long as the
-// batch. Returns NULL for NULL.
-const struct tensilo_schema *tensilo_batch_schema(const struct tensilo_batch *batch);
-
-// Sets `*index` to the number of the column with this name in a batch.
-tensilo_status tensilo_batch_find_column(const struct tensilo_batch *batch,
-                                         const char *name,
-                                         size_t *index,
-                                         struct tensilo_error **error);
-
-// Fills `samples` with the samples of column number `column` of a batch, counted from 0. The
-// pointers in `samples` live as long as the batch. For a padded column, `offsets` and
-// `varying_extents` describe the samples before padding.
-tensilo_status tensilo_batch_get_samples(const struct tensilo_batch *batch,
-                                         size_t column,
-                                         struct tensilo_samples *samples,
-                                         struct tensilo_error **error);
-
-// Fills `lists` with the lists of one level of a nested column of a batch; columns and levels are
-// counted from 0. The pointers in `lists` live as long as the batch.
-tensilo_status tensilo_batch_get_lists(const struct tensilo_batch *batch,
-                                       size_t column,
-                                       size_t level,
-                                       struct tensilo_lists *lists,
-                                       struct tensilo_error **error);
-
-// Waits for the next batch and takes it. At the end of the epoch, `*batch` is NULL. Close the
-// batch with `tensilo_batch_close`. If a batch cannot be read, the call fails, and the next call
-// continues with the batch after it.
-tensilo_status tensilo_batches_next(struct tensilo_batches *batches,
-                                    struct tensilo_batch **batch,
-                                    struct tensilo_error **error);
-
-// Waits until the next batch is ready, for at most `timeout_ms` milliseconds. Sets `*is_ready` to
-// whether `tensilo_batches_next` would return at once, which it also does at the end of the epoch.
-tensilo_status tensilo_batches_wait(const struct tensilo_batches *batches,
-                                    uint64_t timeout_ms,
-                                    bool *is_ready,
-                                    struct tensilo_error **error);
-
-// Writes the state after the batches taken so far to `state`, which is `TENSILO_STATE_BYTES` bytes
-// long. `tensilo_loader_resume` continues from it. Cost: a few nanoseconds.
-tensilo_status tensilo_batches_get_state(const struct tensilo_batches *batches,
-                                         uint8_t *state,
-                                         size_t state_bytes,
-                                         struct tensilo_error **error);
-
-// Fills `metrics` with the totals since the iterator was created.
-tensilo_status tensilo_batches_get_metrics(struct tensilo_batches *batches,
-                                           struct tensilo_metrics *metrics,
-                                           struct tensilo_error **error);
-
-// Closes an iterator, ends its threads, and sets the pointer to NULL. Batches that were taken stay
-// valid. Does nothing if `batches` or `*batches` is NULL.
-void tensilo_batches_close(struct tensilo_batches **batches);
 
 // Returns the kind of an error; `TENSILO_OK` for NULL.
 tensilo_status tensilo_error_status(const struct tensilo_error *error);
@@ -950,6 +853,65 @@ tensilo_status tensilo_error_get_info(const struct tensilo_error *error,
 
 // Frees an error and sets the pointer to NULL. Does nothing if `error` or `*error` is NULL.
 void tensilo_error_free(struct tensilo_error **error);
+
+// Returns the name of a type, such as `bf16`, or NULL if there is no such type. The string is
+// static: do not free it.
+const char *tensilo_dtype_name(tensilo_dtype dtype);
+
+// Returns the size of one element in bytes: 1 for bytes and text, 0 if there is no such type.
+size_t tensilo_dtype_bytes(tensilo_dtype dtype);
+
+// Returns the number of columns; 0 for NULL.
+size_t tensilo_schema_column_count(const struct tensilo_schema *schema);
+
+// Fills `info` with facts about column number `index`, counted from 0.
+tensilo_status tensilo_schema_get_column(const struct tensilo_schema *schema,
+                                         size_t index,
+                                         struct tensilo_column_info *info,
+                                         struct tensilo_error **error);
+
+// Sets `*index` to the number of the column with this name. If there is no such column, the error
+// names the most similar one.
+tensilo_status tensilo_schema_find_column(const struct tensilo_schema *schema,
+                                          const char *name,
+                                          size_t *index,
+                                          struct tensilo_error **error);
+
+// Returns the number of metadata entries of a column, or of the file or dataset if `column` is
+// `TENSILO_NO_COLUMN`. Returns 0 if there is no such column, and for NULL.
+size_t tensilo_schema_metadata_count(const struct tensilo_schema *schema,
+                                     size_t column);
+
+// Fills `metadata` with metadata entry number `index` of a column, or of the file or dataset if
+// `column` is `TENSILO_NO_COLUMN`. Entries are sorted by key, and live as long as the schema.
+tensilo_status tensilo_schema_get_metadata(const struct tensilo_schema *schema,
+                                           size_t column,
+                                           size_t index,
+                                           struct tensilo_metadata *metadata,
+                                           struct tensilo_error **error);
+
+// Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
+// library has the feature `object`. `options` may be NULL. Close the reader with
+// `tensilo_reader_close`.
+//
+// Cost: a few reads, and memory for the schema and for facts about each column, no matter how many
+// samples the file has.
+tensilo_status tensilo_reader_open(const char *path,
+                                   const struct tensilo_open_options *options,
+                                   struct tensilo_reader **reader,
+                                   struct tensilo_error **error);
+
+// Closes a reader and sets the pointer to NULL. Does nothing if `reader` or `*reader` is NULL.
+void tensilo_reader_close(struct tensilo_reader **reader);
+
+// Returns the schema of a file: its columns and its metadata. The schema lives as long as the
+// reader. Returns NULL for NULL.
+const struct tensilo_schema *tensilo_reader_schema(const struct tensilo_reader *reader);
+
+// Fills `info` with facts about a file.
+tensilo_status tensilo_reader_get_info(const struct tensilo_reader *reader,
+                                       struct tensilo_reader_info *info,
+                                       struct tensilo_error **error);
 
 // Opens a cursor for the column with this name. Close it with `tensilo_cursor_close`.
 //
@@ -1033,6 +995,91 @@ tensilo_status tensilo_cursor_fill_buffer_range(struct tensilo_cursor *cursor,
                                                 uint64_t end,
                                                 struct tensilo_buffer *buffer,
                                                 struct tensilo_error **error);
+
+// Creates an empty buffer, for any column. Close it with `tensilo_buffer_close`.
+tensilo_status tensilo_buffer_new(struct tensilo_buffer **buffer,
+                                  struct tensilo_error **error);
+
+// Closes a buffer and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
+void tensilo_buffer_close(struct tensilo_buffer **buffer);
+
+// Fills `samples` with the samples of a buffer. The pointers in `samples` live until the buffer is
+// filled again or closed.
+tensilo_status tensilo_buffer_get_samples(const struct tensilo_buffer *buffer,
+                                          struct tensilo_samples *samples,
+                                          struct tensilo_error **error);
+
+// Fills `lists` with the lists of level number `level` of a nested column, counted from 0. The
+// pointers in `lists` live until the buffer is filled again or closed.
+tensilo_status tensilo_buffer_get_lists(const struct tensilo_buffer *buffer,
+                                        size_t level,
+                                        struct tensilo_lists *lists,
+                                        struct tensilo_error **error);
+
+// Closes a batch and sets the pointer to NULL. The loader then reuses the memory of the batch.
+// Does nothing if `batch` or `*batch` is NULL.
+void tensilo_batch_close(struct tensilo_batch **batch);
+
+// Fills `info` with facts about a batch.
+tensilo_status tensilo_batch_get_info(const struct tensilo_batch *batch,
+                                      struct tensilo_batch_info *info,
+                                      struct tensilo_error **error);
+
+// Returns the schema of the delivered columns, after casts and paddings. It lives as long as the
+// batch. Returns NULL for NULL.
+const struct tensilo_schema *tensilo_batch_schema(const struct tensilo_batch *batch);
+
+// Sets `*index` to the number of the column with this name in a batch.
+tensilo_status tensilo_batch_find_column(const struct tensilo_batch *batch,
+                                         const char *name,
+                                         size_t *index,
+                                         struct tensilo_error **error);
+
+// Fills `samples` with the samples of column number `column` of a batch, counted from 0. The
+// pointers in `samples` live as long as the batch. For a padded column, `offsets` and
+// `varying_extents` describe the samples before padding.
+tensilo_status tensilo_batch_get_samples(const struct tensilo_batch *batch,
+                                         size_t column,
+                                         struct tensilo_samples *samples,
+                                         struct tensilo_error **error);
+
+// Fills `lists` with the lists of one level of a nested column of a batch; columns and levels are
+// counted from 0. The pointers in `lists` live as long as the batch.
+tensilo_status tensilo_batch_get_lists(const struct tensilo_batch *batch,
+                                       size_t column,
+                                       size_t level,
+                                       struct tensilo_lists *lists,
+                                       struct tensilo_error **error);
+
+// Waits for the next batch and takes it. At the end of the epoch, `*batch` is NULL. Close the
+// batch with `tensilo_batch_close`. If a batch cannot be read, the call fails, and the next call
+// continues with the batch after it.
+tensilo_status tensilo_batches_next(struct tensilo_batches *batches,
+                                    struct tensilo_batch **batch,
+                                    struct tensilo_error **error);
+
+// Waits until the next batch is ready, for at most `timeout_ms` milliseconds. Sets `*is_ready` to
+// whether `tensilo_batches_next` would return at once, which it also does at the end of the epoch.
+tensilo_status tensilo_batches_wait(const struct tensilo_batches *batches,
+                                    uint64_t timeout_ms,
+                                    bool *is_ready,
+                                    struct tensilo_error **error);
+
+// Writes the state after the batches taken so far to `state`, which is `TENSILO_STATE_BYTES` bytes
+// long. `tensilo_loader_resume` continues from it. Cost: a few nanoseconds.
+tensilo_status tensilo_batches_get_state(const struct tensilo_batches *batches,
+                                         uint8_t *state,
+                                         size_t state_bytes,
+                                         struct tensilo_error **error);
+
+// Fills `metrics` with the totals since the iterator was created.
+tensilo_status tensilo_batches_get_metrics(struct tensilo_batches *batches,
+                                           struct tensilo_metrics *metrics,
+                                           struct tensilo_error **error);
+
+// Closes an iterator, ends its threads, and sets the pointer to NULL. Batches that were taken stay
+// valid. Does nothing if `batches` or `*batches` is NULL.
+void tensilo_batches_close(struct tensilo_batches **batches);
 
 // Opens a dataset: a folder with a manifest, a folder of `*.tsl` files in the order of their
 // names, or a single file. With a manifest, the default is the newest version. `path` may be an
@@ -1121,84 +1168,40 @@ tensilo_status tensilo_sample_reader_take(struct tensilo_sample_reader *reader,
 // or `*reader` is NULL.
 void tensilo_sample_reader_close(struct tensilo_sample_reader **reader);
 
-// Opens a file. `path` may be the address of an object, such as `s3://bucket/x.tsl`, if the
-// library has the feature `object`. `options` may be NULL. Close the reader with
-// `tensilo_reader_close`.
+// Exports the samples of a buffer as an Arrow array and its type. Call the `release` functions of
+// `schema` and of `array` exactly once each.
 //
-// Cost: a few reads, and memory for the schema and for facts about each column, no matter how many
-// samples the file has.
-tensilo_status tensilo_reader_open(const char *path,
-                                   const struct tensilo_open_options *options,
-                                   struct tensilo_reader **reader,
-                                   struct tensilo_error **error);
-
-// Closes a reader and sets the pointer to NULL. Does nothing if `reader` or `*reader` is NULL.
-void tensilo_reader_close(struct tensilo_reader **reader);
-
-// Returns the schema of a file: its columns and its metadata. The schema lives as long as the
-// reader. Returns NULL for NULL.
-const struct tensilo_schema *tensilo_reader_schema(const struct tensilo_reader *reader);
-
-// Fills `info` with facts about a file.
-tensilo_status tensilo_reader_get_info(const struct tensilo_reader *reader,
-                                       struct tensilo_reader_info *info,
-                                       struct tensilo_error **error);
-
-// Creates an empty buffer, for any column. Close it with `tensilo_buffer_close`.
-tensilo_status tensilo_buffer_new(struct tensilo_buffer **buffer,
-                                  struct tensilo_error **error);
-
-// Closes a buffer and sets the pointer to NULL. Does nothing if `buffer` or `*buffer` is NULL.
-void tensilo_buffer_close(struct tensilo_buffer **buffer);
-
-// Fills `samples` with the samples of a buffer. The pointers in `samples` live until the buffer is
-// filled again or closed.
-tensilo_status tensilo_buffer_get_samples(const struct tensilo_buffer *buffer,
-                                          struct tensilo_samples *samples,
-                                          struct tensilo_error **error);
-
-// Fills `lists` with the lists of level number `level` of a nested column, counted from 0. The
-// pointers in `lists` live until the buffer is filled again or closed.
-tensilo_status tensilo_buffer_get_lists(const struct tensilo_buffer *buffer,
-                                        size_t level,
-                                        struct tensilo_lists *lists,
-                                        struct tensilo_error **error);
-
-// Returns the name of a type, such as `bf16`, or NULL if there is no such type. The string is
-// static: do not free it.
-const char *tensilo_dtype_name(tensilo_dtype dtype);
-
-// Returns the size of one element in bytes: 1 for bytes and text, 0 if there is no such type.
-size_t tensilo_dtype_bytes(tensilo_dtype dtype);
-
-// Returns the number of columns; 0 for NULL.
-size_t tensilo_schema_column_count(const struct tensilo_schema *schema);
-
-// Fills `info` with facts about column number `index`, counted from 0.
-tensilo_status tensilo_schema_get_column(const struct tensilo_schema *schema,
-                                         size_t index,
-                                         struct tensilo_column_info *info,
-                                         struct tensilo_error **error);
-
-// Sets `*index` to the number of the column with this name. If there is no such column, the error
-// names the most similar one.
-tensilo_status tensilo_schema_find_column(const struct tensilo_schema *schema,
-                                          const char *name,
-                                          size_t *index,
-                                          struct tensilo_error **error);
-
-// Returns the number of metadata entries of a column, or of the file or dataset if `column` is
-// `TENSILO_NO_COLUMN`. Returns 0 if there is no such column, and for NULL.
-size_t tensilo_schema_metadata_count(const struct tensilo_schema *schema,
-                                     size_t column);
-
-// Fills `metadata` with metadata entry number `index` of a column, or of the file or dataset if
-// `column` is `TENSILO_NO_COLUMN`. Entries are sorted by key, and live as long as the schema.
-tensilo_status tensilo_schema_get_metadata(const struct tensilo_schema *schema,
-                                           size_t column,
-                                           size_t index,
-                                           struct tensilo_metadata *metadata,
+// The values are shared, not copied, unless Arrow uses a different layout, as for bool and bf16.
+// The array stays valid when the buffer is filled again or closed.
+//
+// Numbers become primitive arrays. Tensors become nested lists; fixed extents become lists of a
+// fixed size. Text and bytes become large strings and large binaries. bf16 becomes float, because
+// Arrow has no bf16. Dates and times that were imported from Arrow get their Arrow type back.
+tensilo_status tensilo_buffer_export_arrow(const struct tensilo_buffer *buffer,
+                                           struct ArrowSchema *schema,
+                                           struct ArrowArray *array,
                                            struct tensilo_error **error);
+
+// Exports a batch as an Arrow array of structs and its type, with one field for each column. The
+// array shares values as in `tensilo_buffer_export_arrow`, and stays valid when the batch is
+// closed.
+tensilo_status tensilo_batch_export_arrow(const struct tensilo_batch *batch,
+                                          struct ArrowSchema *schema,
+                                          struct ArrowArray *array,
+                                          struct tensilo_error **error);
+
+// Exports a whole file as a stream of Arrow arrays of structs, with the Arrow types of the source
+// that the file was converted from. `columns` has the names of `column_count` columns, or is NULL
+// for all columns. Each array has at most `batch_samples` samples; 0 selects the default. The
+// stream keeps the file open. Call its `release` function exactly once.
+//
+// Cost: each chunk is decoded once and copied once.
+tensilo_status tensilo_reader_export_stream(const struct tensilo_reader *reader,
+                                            const char *const *columns,
+                                            size_t column_count,
+                                            uint64_t batch_samples,
+                                            struct ArrowArrayStream *stream,
+                                            struct tensilo_error **error);
 
 // Checks every byte of a file. As in `tensilo_reader_open`, the file may be an object. Damage is
 // not an error; `*report` lists it. `options` may be NULL. Close the report with

@@ -117,7 +117,8 @@ impl ColumnModel {
         let block_samples = blocks.as_ref().and_then(|blocks| Some(blocks.blocks.first()?.samples.end));
         let index_bytes = model_chunks.div_ceil(PAGE_ENTRIES) * HEADER_BYTES + model_chunks * ENTRY_BYTES;
         let index_start = last.file_range.end.next_multiple_of(HEADER_BYTES);
-        let end_bytes = reader.file_bytes().saturating_sub(index_start.saturating_add(index_bytes));
+        let index_end = index_start.saturating_add(index_bytes).next_multiple_of(HEADER_BYTES);
+        let end_bytes = reader.file_bytes().saturating_sub(index_end);
         Ok(Self {
             file_count: sample_count.div_ceil(file_samples.max(1)),
             file_samples,
