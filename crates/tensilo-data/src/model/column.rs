@@ -111,7 +111,9 @@ impl ColumnModel {
             if chunks == 1 { file_samples } else { file_samples.div_ceil(chunks).max(first.samples.end) };
         let chunk_samples = chunk_samples.max(1);
         let model_chunks = file_samples.div_ceil(chunk_samples).max(1);
-        let stored = facts.stored_bytes / model_chunks;
+        // of a full chunk: the last one of the file can be shorter
+        let stored = u128::from(facts.stored_bytes) * u128::from(chunk_samples) / u128::from(file_samples.max(1));
+        let stored = u64::try_from(stored).unwrap_or(u64::MAX >> 1);
         let distance = last.file_range.start.saturating_sub(first.file_range.start);
         let blocks = column.blocks(0)?;
         let block_samples = blocks.as_ref().and_then(|blocks| Some(blocks.blocks.first()?.samples.end));

@@ -181,7 +181,7 @@ impl Windowed {
         match after.checked_sub(long_turns * self.longest) {
             None => shared + turns_before(after, self.longest),
             Some(_) if stream == self.short_stream() => shared + long_turns,
-            Some(after) => shared + long_turns + turns_before(after, self.longest - 1),
+            Some(after) => shared + long_turns + turns_before(after, self.longest.saturating_sub(1)),
         }
     }
 
@@ -198,7 +198,7 @@ impl Windowed {
         let long_turns = self.run - self.shortfall;
         let (streams, turns, after) = match after.checked_sub(long_turns * self.longest) {
             None => (self.longest, shared, after),
-            Some(after) => (self.longest - 1, shared + long_turns, after),
+            Some(after) => (self.longest.saturating_sub(1), shared + long_turns, after),
         };
         let streams = streams.max(1); // 0 only if there is no such position
         Turn { stream: after % streams, index: turns + after / streams }
@@ -213,7 +213,7 @@ impl Windowed {
         stream
             + match after.checked_sub(long_turns) {
                 None => first + after * self.longest,
-                Some(after) => first + long_turns * self.longest + after * (self.longest - 1),
+                Some(after) => first + long_turns * self.longest + after * (self.longest.saturating_sub(1)),
             }
     }
 
@@ -306,5 +306,21 @@ impl Windowed {
     pub(super) fn runs_to_prefetch(&self, p: u64) -> u64 {
         let full = self.window_samples().max(1);
         self.runs_begun(p).saturating_add(self.turn_at(p).index % full / self.run.max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_without_samples_has_no_runs() {
+        for streams in [1, 8, 1024] {
+            let sizes = WindowSizes::new(5, 3).and_then(|sizes| sizes.with_streams(streams)).unwrap();
+            let order = Windowed::new(sizes, 0, 1, 2);
+            assert_eq!((order.run_at(0, 0), order.sample_at(0), order.position_of(0)), (None, None, None));
+            assert_eq!((order.sample_count_of(0), order.taken(0, 0), order.position_in(0, 0)), (0, 0, 0));
+            assert!(order.runs_to_prefetch(0) >= order.runs_begun(0));
+        }
     }
 }
