@@ -266,7 +266,7 @@ fn publish(changes: Changes, folder: &Path, change: String, quiet: bool) -> Outc
     if quiet { Ok(()) } else { print_line(&summary(&dataset, folder)?) }
 }
 
-/// Records window sizes. Sizes that are not set stay as they are.
+/// Records window sizes. Sizes that are not set do not change.
 fn set_window_sizes(folder: &Path, windows: &WindowArgs, quiet: bool) -> Outcome {
     if !windows.is_set() {
         return Err(Failure::Usage("set at least one of --run-samples, --window-runs and --streams".to_owned()));

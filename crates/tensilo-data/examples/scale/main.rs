@@ -42,7 +42,7 @@ fn model() -> Result<(), Failure> {
     for (title_of_job, job) in [
         ("An epoch of 8 ranks on one machine", scenario::ONE_NODE),
         ("An epoch of 512 ranks on 64 machines", scenario::MANY_NODES),
-        ("An epoch of 8,192 ranks on 1,024 machines", scenario::MOST_NODES),
+        ("An epoch of 8,192 ranks on 1,024 machines", scenario::LARGEST_JOB),
     ] {
         title(title_of_job);
         print!("{}", report::epochs(&dataset, &job)?);

@@ -42,4 +42,4 @@ pub const END_BYTES: u64 = 320;
 /// One machine with eight ranks, 64 such machines, and 1,024.
 pub const ONE_NODE: Job = Job { batch_size: 256, nodes: 1, node_ranks: 8, step: Duration::from_millis(200) };
 pub const MANY_NODES: Job = Job { nodes: 64, ..ONE_NODE };
-pub const MOST_NODES: Job = Job { nodes: 1024, ..ONE_NODE };
+pub const LARGEST_JOB: Job = Job { nodes: 1024, ..ONE_NODE };

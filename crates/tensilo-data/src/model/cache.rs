@@ -1,5 +1,4 @@
-//! The caches of a machine in the model: which lines of which files are in memory or on a local
-//! disk.
+//! The caches of a machine in the model: lines of files that are in memory or on a local disk.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::Hash;

@@ -125,10 +125,9 @@ const FIRST_READ_BYTES: u64 = 1024;
 const MIN_SAMPLE_BYTES: u64 = 1024;
 /// Stored chunks of fewer bytes have no blocks.
 const MIN_BLOCKED_BYTES: u64 = 8 << 10;
-/// The number of files that one thread opens for a batch before others help, and the number of
-/// threads then.
-const MAX_SERIAL_FILES: u64 = 4;
-const THREADS: u64 = 16;
+/// If a batch opens at least this many files, the I/O threads of the rank share them.
+const MIN_SHARED_FILES: u64 = 4;
+const IO_THREADS: u64 = 16;
 
 /// The files of one column that a rank has open.
 pub(super) struct RankReads<'c> {
@@ -188,10 +187,8 @@ impl<'c> RankReads<'c> {
     pub(super) fn read_batch(&mut self, samples: &[u64], device: &mut Device) {
         let before = device.traffic;
         let ColumnModel { file_samples, chunk_samples, .. } = *self.column;
-        let mut files = 0;
         for in_file in samples.chunk_by(|a, b| a / file_samples == b / file_samples) {
             let file = in_file.first().map_or(0, |sample| sample / file_samples);
-            files += 1;
             let mut reads = self.file(file, device);
             let in_file: Vec<u64> = in_file.iter().map(|sample| sample % file_samples).collect();
             let mut ranges = Vec::new();
@@ -206,10 +203,9 @@ impl<'c> RankReads<'c> {
             u64::from(read.opened_files > 0)
                 + u64::from(read.small_reads > 2 * read.opened_files)
                 + u64::from(read.ranges > 0)
-        } else if read.opened_files >= MAX_SERIAL_FILES {
-            let serial = (MAX_SERIAL_FILES * count(self.column.opening().count())).min(read.waits);
-            let threads = THREADS.min(files - MAX_SERIAL_FILES.min(files)).max(1);
-            serial + (read.waits - serial).div_ceil(threads)
+        } else if read.opened_files >= MIN_SHARED_FILES {
+            // all batches that the rank fetches at the same time share the threads
+            read.waits.saturating_mul(self.storage.io_depth.into()).div_ceil(IO_THREADS)
         } else {
             read.waits
         };

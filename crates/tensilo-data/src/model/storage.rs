@@ -36,7 +36,7 @@ pub struct Storage {
     /// while the file is open.
     pub small_read_bytes: Option<u64>,
     /// Whether all files of a batch are read together, with one wait for each kind of structure.
-    /// Otherwise, up to 16 threads each read one file after the other.
+    /// Otherwise, up to 16 threads of a rank each read one file after the other.
     pub reads_files_together: bool,
     /// Whether the runs of a windowed order are prefetched (`LoaderOptions::read_ahead`).
     pub prefetches_runs: bool,

@@ -130,7 +130,7 @@ impl Division {
             return Err(DataError::BadArgument(format!("not enough memory for a batch of {count} samples")));
         }
         let step = start..start.saturating_add(length); // at most 2^63 + 2^32
-        let mut before = 0; // the number of positions in the list before those of the stream
+        let mut before = 0; // the number of listed positions before this stream
         for stream in order.listed_streams() {
             let of_stream = order.in_stream(stream, &step);
             let ended = before + (of_stream.end - of_stream.start);

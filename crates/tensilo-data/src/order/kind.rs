@@ -93,8 +93,8 @@ impl WindowSizes {
         let run = of((run_bytes / sample_bytes).max(1));
         let run_bytes = sample_bytes.saturating_mul(u64::from(run.get()));
         let runs = sample_count.div_ceil(run.get().into());
-        let most_streams = (runs / MIN_STREAM_RUNS).min(WINDOWS_BYTES / 2 / run_bytes);
-        let stream_bits = most_streams.clamp(1, Self::MAX_STREAMS.into()).ilog2();
+        let max_streams = (runs / MIN_STREAM_RUNS).min(WINDOWS_BYTES / 2 / run_bytes);
+        let stream_bits = max_streams.clamp(1, Self::MAX_STREAMS.into()).ilog2();
         let window = of(((WINDOWS_BYTES / run_bytes) >> stream_bits).max(2));
         Self { run, window, stream_bits }
     }

@@ -228,14 +228,14 @@ fn permute_lanes(items: &mut [(u64, u64, u64); LANES]) {
         let bits = u64::BITS - n.saturating_sub(1).leading_zeros();
         (bits / 2, bits - bits / 2, if bits <= MAX_SMALL_BITS { SMALL_ROUNDS } else { ROUNDS })
     });
-    let most_rounds = shapes.iter().map(|(_, _, rounds)| *rounds).max().unwrap_or(0);
+    let max_rounds = shapes.iter().map(|(_, _, rounds)| *rounds).max().unwrap_or(0);
     let mut done = items.map(|(_, n, _)| n <= 1);
     while done.contains(&false) {
         let mut halves = [[0; 2]; LANES];
         for ((halves, (_, _, number)), (_, low, _)) in halves.iter_mut().zip(&*items).zip(shapes) {
             *halves = [number >> low, number & mask(low)];
         }
-        for i in 0..most_rounds {
+        for i in 0..max_rounds {
             for (([high, low], (key, _, _)), (high_bits, low_bits, rounds)) in
                 halves.iter_mut().zip(&*items).zip(shapes)
             {

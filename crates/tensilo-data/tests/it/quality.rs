@@ -76,7 +76,7 @@ const RANKS: u32 = 8;
 const BATCH: u32 = 256;
 const STREAMS: [u32; 4] = [1, 8, 64, 1024];
 
-/// Returns the batches of an epoch in windowed order: those of a rank, or whole steps of the job.
+/// Returns the batches of an epoch in windowed order: the batches of a rank, or whole steps of the job.
 fn batches(streams: u32, window_runs: u32, rank: Option<u32>) -> Vec<Vec<u64>> {
     let sizes = WindowSizes::new(RUN as u32, window_runs / streams).and_then(|sizes| sizes.with_streams(streams));
     let order = EpochOrder::new(Order::Windowed(sizes.unwrap()), RUNS * RUN, 14, 3);
@@ -111,8 +111,8 @@ fn neighbors(batches: &[Vec<u64>]) -> [f64; 3] {
     ]
 }
 
-/// Consecutive samples are no more often in the same run than with one stream, and their distances
-/// are those of two random samples. Two streams have runs with the same index next to each other in
+/// Consecutive samples are in the same run as rarely as with one stream, and as far apart as two
+/// random samples. Two streams have runs with the same index next to each other in
 /// the dataset, and `RUNS / streams` indices to choose from, so slightly more pairs ascend.
 #[test]
 fn consecutive_samples_of_a_windowed_order_are_unrelated() {

@@ -53,7 +53,7 @@ impl Measured<'_> {
     /// Measures the time of a step, if each read is answered after `latency`, after as many other
     /// steps. Returns the model's time, and the measured one.
     pub fn timed(&self, mode: Order, reading: Reading, io_depth: u64) -> Result<[TimedStep; 2], Failure> {
-        let storage = reading.storage();
+        let storage = Storage { io_depth: io_depth as u32, ..reading.storage() };
         let read = model::simulate(self.model, mode, &self.job(), &storage, self.steps..2 * self.steps)?;
         let of_step = |count: f64| count / self.steps as f64;
         let expected = TimedStep {
@@ -118,41 +118,26 @@ pub fn table(measured: &Measured<'_>, readings: &[(&str, Reading)], modes: &[(&s
     Ok(table)
 }
 
-/// The number of extra reads for an index page that is used for the first time.
-const PAGE_READS: f64 = 1.0;
-
-/// Returns the number of threads that open files, if a batch opens `opened` of them.
-fn opening_threads(opened: f64) -> f64 {
-    if opened >= 4.0 { 16.0 } else { 1.0 }
-}
-
-/// Returns the table of step times. Threads that need the same file at the same time each open it,
-/// which the model does not know. So the model is also computed with the measured number of opens.
+/// Returns the table of step times.
 pub fn times(
     measured: &Measured<'_>,
     readings: &[(&str, Reading)],
     modes: &[(&str, Order)],
     io_depth: u64,
 ) -> Result<Table, Failure> {
-    let header =
-        ["mode", "read as", "opened", "opened, measured", "step", "step, measured opens", "measured", "difference"];
+    let header = ["mode", "read as", "opened", "opened, measured", "step", "measured", "difference"];
     let mut table = Table::new(&header);
     for (name, reading) in readings {
         for (mode_name, mode) in modes {
             let [expected, found] = measured.timed(*mode, *reading, io_depth)?;
-            let opening =
-                Storage::OBJECTS.latency_seconds * (measured.model.opening.len() as f64 + PAGE_READS) / io_depth as f64;
-            let more = (found.opened - expected.opened) / opening_threads(expected.opened);
-            let with_opened = expected.seconds + more * opening;
             table.row(&[
                 (*mode_name).to_owned(),
                 (*name).to_owned(),
                 format!("{:.1}", expected.opened),
                 format!("{:.1}", found.opened),
                 seconds(expected.seconds),
-                seconds(with_opened),
                 seconds(found.seconds),
-                difference(found.seconds, with_opened),
+                difference(found.seconds, expected.seconds),
             ]);
         }
     }
