@@ -164,8 +164,12 @@ impl Loader {
             .prefetch(prefetch.0)
             .on_damage(self::on_damage(on_damage)?);
         if order.is_some() || window_sizes.is_some() {
-            options =
-                options.order(parse_order(order.unwrap_or("windowed"), window_sizes, opened.dataset.window_sizes(), py)?);
+            options = options.order(parse_order(
+                order.unwrap_or("windowed"),
+                window_sizes,
+                opened.dataset.window_sizes(),
+                py,
+            )?);
         }
         if let Some(seed) = seed {
             options = options.seed(seed.0);

@@ -43,7 +43,8 @@ impl Files {
         }
         writer.finish()?;
         plain.flush()?;
-        let order = WindowSizes::for_dataset(samples as u64, (samples * sample_bytes) as u64, WindowSizes::FILE_RUN_BYTES);
+        let order =
+            WindowSizes::for_dataset(samples as u64, (samples * sample_bytes) as u64, WindowSizes::FILE_RUN_BYTES);
         Ok(Self { raw, encoded, samples, sample_bytes, order })
     }
 }
