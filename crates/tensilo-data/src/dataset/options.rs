@@ -52,7 +52,7 @@ impl DatasetOptions {
         self
     }
 
-    /// Reads files with `pread`, one range after another ([`OpenOptions::open_file`]). Suits files
+    /// Reads files with `pread`, one range after another ([`OpenOptions::open`]). Suits files
     /// in the page cache, and systems that forbid io_uring.
     pub fn pread(self) -> Self {
         self.io(IoChoice::pread())
