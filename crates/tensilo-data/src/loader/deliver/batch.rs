@@ -375,7 +375,8 @@ impl BatchColumn {
         self.buffer.offsets()
     }
 
-    /// Returns the varying extents of the items of a ragged column; see [`ColumnBuffer::varying_extents`].
+    /// Returns the varying extents of the items of a ragged column; see
+    /// [`ColumnBuffer::varying_extents`].
     pub fn varying_extents(&self) -> &[u32] {
         self.buffer.varying_extents()
     }
