@@ -41,7 +41,8 @@ GPUs wait     the share of the time that GPUs would wait for data. Decoding is
               not included: measure it with \"tensilo bench --loader\"
 
 In windowed order, each machine reads its own share if there are at least as
-many streams as machines. \"tensilo dataset set-window-sizes\" records other sizes.
+many streams as machines. \"tensilo dataset set-window-sizes\" records other
+sizes.
 
 JSON, schema tensilo.plan/1 (these members are stable, and more may be added):
   schema, file, sample_count, file_count, file_bytes, columns
