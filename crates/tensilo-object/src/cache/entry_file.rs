@@ -13,8 +13,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 use tensilo::source::{PositionedFile, Source};
 
-/// The size of an entry in bytes; the last entry of an object may be shorter.
-pub(super) const ENTRY_BYTES: u64 = 1 << 20;
+/// The size of an entry in bytes; the last entry of an object may be shorter. Opening a file and
+/// reading its index fetches up to three entries. With entries of 1 MiB, they would nearly double
+/// what a run of 4 MiB costs if each run is in another file.
+pub(super) const ENTRY_BYTES: u64 = 256 << 10;
 /// The size of a line in bytes: about the size of a block of the file format. Each line has its own
 /// checksum.
 pub(super) const LINE_BYTES: u64 = 8 << 10;
@@ -23,7 +25,7 @@ pub(super) const LINE_BYTES: u64 = 8 << 10;
 pub(super) const CHECKSUM_BYTES: u64 = 4 * ENTRY_BYTES / LINE_BYTES;
 
 /// The maximum number of open entries.
-const MAX_OPEN_ENTRIES: usize = 256;
+const MAX_OPEN_ENTRIES: usize = 512;
 /// The precision of the time at which an entry was last used.
 const USE_TIME_PRECISION: Duration = Duration::from_secs(300);
 

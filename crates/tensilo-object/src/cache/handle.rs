@@ -15,7 +15,7 @@ use tensilo::parse_byte_count;
 
 /// A folder of bounded size that caches object data.
 ///
-/// Objects are cached in entries of 1 MiB, by address and ETag, so a replaced object gets new
+/// Objects are cached in entries of 256 KiB, by address and ETag, so a replaced object gets new
 /// entries. An entry appears only when it is complete. Each entry has checksums; if one does not
 /// match, the entry is fetched again. The least recently used entries are evicted. Any number of
 /// processes can share a folder, and only one of them fetches an entry. If the disk is full, or the
@@ -41,7 +41,7 @@ pub(super) struct CacheState {
 
 /// The subfolder for this version of the layout. A later version will use a different name. Nothing
 /// outside the subfolder is ever removed.
-const LAYOUT: &str = "pieces-1";
+const LAYOUT: &str = "entries-1";
 
 impl Cache {
     /// Returns the cache in a folder, with a maximum size of about `max_bytes` bytes. Does not

@@ -1,6 +1,6 @@
 //! The disk cache: object data on a disk of this machine, shared by all of its processes.
 //!
-//! Each version of an object has a folder of entries. An entry is a 1 MiB range of the object.
+//! Each version of an object has a folder of entries. An entry is a range of 256 KiB of the object.
 //! Caching whole objects would be simpler. But the first window of a shuffled epoch has samples
 //! from dozens of runs, so dozens of whole files would be fetched before the first batch. A cache
 //! that is smaller than the dataset would even fetch each file many times. A folder is named by the
