@@ -8,9 +8,10 @@
 //! Reading these samples one by one would take many small random reads, although all samples of a
 //! run are needed before its window ends. So [`RunPrefetcher`] prefetches whole runs ahead of the
 //! batches: all runs in the current windows of the streams that this rank takes samples from, and a
-//! share of the next windows. This share is as large as the share of the current windows that the
-//! batches have read. The operating system then reads local files at sequential speed, and an object
-//! store answers many large requests at the same time. Runs are planned like batches, but no thread
+//! share of the next windows. This share is one run larger than the share of the current windows that
+//! the batches have read. In a job of many ranks, whose windows last for a few steps only, more
+//! windows are prefetched. The operating system then reads local files at sequential speed, and an
+//! object store answers many large requests at the same time. Runs are planned like batches, but no thread
 //! waits for their bytes. Errors are ignored, because reading the samples will report them.
 //!
 //! At the start, nothing of the current windows has been fetched, and they can hold gigabytes. So
@@ -53,9 +54,6 @@ pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
     }
 }
 
-/// At most this many ranks are assumed to run on one machine. If more ranks share a stream, the runs
-/// of this stream are not prefetched, because each machine needs only a few of their samples.
-const RANKS_PER_MACHINE: u32 = 8;
 /// The maximum number of runs that are prefetched before a batch is read, besides the runs of its
 /// own samples and twice the number of runs that a batch completes on average.
 const MAX_RUNS_PER_BATCH: usize = 8;
@@ -98,11 +96,10 @@ struct Run {
 impl RunPrefetcher {
     pub(super) fn new(setup: &Setup, schedule: &Schedule, first_step: u64) -> Self {
         let first = schedule.start(first_step);
-        let max_ranks = RANKS_PER_MACHINE.saturating_mul(schedule.stream_count());
         let end = match setup.read_ahead {
             ReadAhead::Never => first.epoch,
             ReadAhead::Always => u64::MAX,
-            ReadAhead::Auto if setup.division.world_size() > max_ranks => first.epoch,
+            ReadAhead::Auto if !schedule.reads_whole_runs() => first.epoch,
             ReadAhead::Auto if setup.reads_objects || is_larger_than_memory(setup) => u64::MAX,
             ReadAhead::Auto => first.epoch.saturating_add(1),
         };
@@ -111,11 +108,7 @@ impl RunPrefetcher {
         if let Some(runs) = &runs {
             setup.view.datasets().iter().for_each(|dataset| dataset.reserve_memory(runs.prefetched_samples()));
         }
-        // runs of finished windows are not needed
-        let begun = runs.map_or(0, |runs| {
-            let prefetch_count = runs.prefetch_count(first.position);
-            prefetch_count.saturating_sub(runs.prefetch_count(0).saturating_mul(2))
-        });
+        let begun = runs.map_or(0, |runs| runs.finished_count(first.position));
         let epochs = first.epoch..end.min(schedule.end_epoch());
         let (count, deferred) = (AtomicU64::new(begun), Mutex::default());
         Self { count, epochs, deferred, has_deferred: AtomicBool::new(false) }
@@ -281,12 +274,10 @@ impl BatchSamples {
 
 /// Returns the runs of an order, or `None` if the order is not prefetched.
 fn runs<'o>(setup: &Setup, order: &'o EpochOrder) -> Option<Runs<'o>> {
-    let (rank, world_size) = (setup.rank, setup.division.world_size());
+    let (rank, division) = (setup.rank, setup.division);
     match setup.view.datasets().first() {
-        Some(dataset) if setup.reads_objects => {
-            order.runs_of(dataset.window_sizes().run.get().into(), rank, world_size)
-        }
-        _ => order.runs(rank, world_size),
+        Some(dataset) if setup.reads_objects => order.runs_of(dataset.window_sizes().run.get().into(), rank, division),
+        _ => order.runs(rank, division),
     }
 }
 

@@ -41,11 +41,12 @@ pub enum OnDamage {
 #[non_exhaustive]
 pub enum ReadAhead {
     /// Prefetches in the first epoch of an iterator, and in later epochs if the files are larger
-    /// than half of the machine's memory or are in an object store. Never prefetches with more than
-    /// 8 ranks, because each rank would read all of the data.
+    /// than half of the machine's memory or are in an object store. Does not prefetch if more than
+    /// 64 ranks share a stream, or more than 8 if runs are short, because each machine would read
+    /// many runs of which it needs only a few samples.
     #[default]
     Auto,
-    /// Always prefetches. If ranks are on different machines, each machine reads all of the data.
+    /// Always prefetches, no matter how many ranks share a stream.
     Always,
     /// Never prefetches: only requested samples are read.
     Never,

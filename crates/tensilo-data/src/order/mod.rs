@@ -73,10 +73,11 @@ mod windowed;
 pub use division::{Division, LastBatch};
 pub use kind::{Order, WindowSizes};
 pub use permutation::Permutation;
-pub(crate) use permutation::{Purpose, key};
+pub(crate) use permutation::{Purpose, absorb, key};
 pub use state::{Receipt, State};
 
 use crate::error::{DataError, Result};
+use kind::RANKS_PER_MACHINE;
 use std::ops::Range;
 use windowed::Windowed;
 
@@ -205,9 +206,9 @@ impl EpochOrder {
 
     /// Returns the runs of the streams that a rank takes samples from, or `None` if the order is not
     /// windowed.
-    pub(crate) fn runs(&self, rank: u32, world_size: u32) -> Option<Runs<'_>> {
+    pub(crate) fn runs(&self, rank: u32, division: Division) -> Option<Runs<'_>> {
         match &self.0 {
-            Kind::Windowed(windowed) => Some(Runs(RunsKind::Windowed(RankRuns::new(windowed, rank, world_size)))),
+            Kind::Windowed(windowed) => Some(Runs(RunsKind::Windowed(RankRuns::new(windowed, rank, division)))),
             _ => None,
         }
     }
@@ -215,10 +216,10 @@ impl EpochOrder {
     /// Returns consecutive runs of `samples` samples for a sequential order, and
     /// [`runs`](Self::runs) for a windowed order. Returns `None` for a shuffled order, which has no
     /// runs.
-    pub(crate) fn runs_of(&self, samples: u64, rank: u32, world_size: u32) -> Option<Runs<'_>> {
+    pub(crate) fn runs_of(&self, samples: u64, rank: u32, division: Division) -> Option<Runs<'_>> {
         match &self.0 {
             Kind::Sequential(n) => Some(Runs(RunsKind::Sequential { n: *n, run: samples.max(1) })),
-            _ => self.runs(rank, world_size),
+            _ => self.runs(rank, division),
         }
     }
 
@@ -248,15 +249,28 @@ struct RankRuns<'o> {
     order: &'o Windowed,
     /// The streams, as numbers in the list of a step: the bits of a stream are reversed.
     streams: Range<u64>,
+    /// The number of windows of each stream that are prefetched besides the current one and the
+    /// next one.
+    more_windows: u64,
 }
 
+/// The number of steps of which the samples are prefetched, if memory suffices. In a large job, a
+/// window ends after a few steps. Waiting for the next one for the time of a few steps is not
+/// enough, because a few responses of an object store take much longer than usual.
+const PREFETCHED_STEPS: u64 = 64;
+
 impl<'o> RankRuns<'o> {
-    fn new(order: &'o Windowed, rank: u32, world_size: u32) -> Self {
-        let (count, world_size) = (order.stream_count(), u64::from(world_size.max(1)));
+    fn new(order: &'o Windowed, rank: u32, division: Division) -> Self {
+        let (count, world_size) = (order.stream_count(), u64::from(division.world_size()));
         let rank = u64::from(rank).min(world_size - 1); // at least 0
         // no overflow: at most 2^42; a stream can be shared with the neighboring ranks
         let streams = rank * count / world_size..((rank + 1) * count).div_ceil(world_size);
-        Self { order, streams }
+        // the ranks of a machine together prefetch no more than two windows of all streams
+        let machine_streams = (streams.end - streams.start).saturating_mul(RANKS_PER_MACHINE.into());
+        let max_windows = (2 * count / machine_streams.max(1)).saturating_sub(2);
+        let step_windows = division.step_samples().saturating_mul(PREFETCHED_STEPS);
+        let windows = step_windows.div_ceil(order.window_samples().saturating_mul(count).max(1));
+        Self { order, streams, more_windows: windows.min(max_windows) }
     }
 
     fn stream_count(&self) -> u64 {
@@ -283,10 +297,22 @@ impl Runs<'_> {
         }
     }
 
+    /// Returns the maximum number of windows of a stream that are prefetched and not finished, or 1
+    /// if the order has no windows.
+    pub(crate) fn prefetched_windows(&self) -> u64 {
+        match &self.0 {
+            RunsKind::Windowed(runs) => runs.more_windows.saturating_add(2),
+            RunsKind::Sequential { .. } => 1,
+        }
+    }
+
     /// Returns the maximum number of samples in the runs that are prefetched and not finished.
     pub(crate) fn prefetched_samples(&self) -> u64 {
         match &self.0 {
-            RunsKind::Windowed(runs) => runs.order.window_samples().saturating_mul(2 * runs.stream_count()),
+            RunsKind::Windowed(runs) => {
+                let windows = self.prefetched_windows().saturating_mul(runs.stream_count());
+                runs.order.window_samples().saturating_mul(windows)
+            }
             RunsKind::Sequential { run, .. } => run.saturating_mul(SEQUENTIAL_PREFETCH_RUNS),
         }
     }
@@ -306,8 +332,24 @@ impl Runs<'_> {
     /// time the epoch reaches this position.
     pub(crate) fn prefetch_count(&self, position: u64) -> u64 {
         match &self.0 {
-            RunsKind::Windowed(runs) => runs.order.runs_to_prefetch(position).saturating_mul(runs.stream_count()),
+            RunsKind::Windowed(runs) => {
+                let ahead = runs.order.window_runs().saturating_mul(runs.more_windows);
+                let count = runs.order.runs_to_prefetch(position).saturating_add(ahead);
+                count.saturating_mul(runs.stream_count())
+            }
             RunsKind::Sequential { run, .. } => (position / run).saturating_add(SEQUENTIAL_PREFETCH_RUNS),
+        }
+    }
+
+    /// Returns the number of runs, counted from the first, that are not needed at this position or
+    /// later.
+    pub(crate) fn finished_count(&self, position: u64) -> u64 {
+        match &self.0 {
+            RunsKind::Windowed(runs) => {
+                let count = runs.order.runs_begun(position).saturating_sub(runs.order.window_runs());
+                count.saturating_mul(runs.stream_count())
+            }
+            RunsKind::Sequential { run, .. } => position / run,
         }
     }
 }
@@ -320,4 +362,43 @@ pub(crate) const MAX_SUBSTITUTE_ATTEMPTS: u64 = 64;
 /// not damaged. Every rank computes the same candidates. Returns `None` if the view is empty.
 pub fn substitute_candidate(sample_count: u64, seed: u64, epoch: u64, sample: u64, attempt: u64) -> Option<u64> {
     key(Purpose::Substitute, [seed, epoch, sample, attempt]).checked_rem(sample_count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Each run is prefetched at least the time of the shortest run before its window starts,
+        /// only runs in use are in memory, and not more of them than memory is reserved for.
+        #[test]
+        fn runs_are_prefetched_before_they_are_needed(
+            (run, window, stream_bits) in (1..20_u32, 1..6_u32, 0..4_u32),
+            (runs, shortfall) in (1..200_u64, 0..20_u64),
+            (batch_size, world_size) in (1..50_u32, 1..20_u32),
+            rank in 0..20_u32,
+        ) {
+            let n = (runs * u64::from(run)).saturating_sub(shortfall % u64::from(run)).max(1);
+            let sizes = WindowSizes::new(run, window)?.with_streams(1 << stream_bits)?;
+            let division = Division::new(batch_size, world_size, LastBatch::Drop)?;
+            let order = EpochOrder::new(Order::Windowed(sizes), n, 1, 0);
+            let runs = order.runs(rank % world_size, division).expect("windows");
+            let numbers: Vec<Range<u64>> = (0..runs.count()).filter_map(|number| runs.at(number)).collect();
+            let shortest = numbers.iter().map(|run| run.end - run.start).min().unwrap_or(0);
+            for position in 0..n {
+                let sample = order.sample_at(position).expect("a sample");
+                let Some(number) = (0..runs.count()).find(|&at| runs.at(at).is_some_and(|run| run.contains(&sample)))
+                else {
+                    continue; // a run of another rank
+                };
+                prop_assert!(number >= runs.finished_count(position));
+                let early = position.saturating_sub(shortest << stream_bits);
+                prop_assert!(number < runs.prefetch_count(early), "{number} at {position} of {n}");
+                let in_memory = runs.prefetch_count(position) - runs.finished_count(position);
+                prop_assert!(in_memory * u64::from(run).min(n) <= runs.prefetched_samples());
+            }
+            prop_assert!(numbers.iter().all(|run| !run.is_empty() && run.end <= n));
+        }
+    }
 }

@@ -282,6 +282,11 @@ impl Windowed {
         self.run * self.window // at most twice n: see `new`
     }
 
+    /// Returns the number of runs of a full window.
+    pub(super) fn window_runs(&self) -> u64 {
+        self.window
+    }
+
     /// Returns the number of runs in the longest streams.
     pub(super) fn max_runs(&self) -> u64 {
         self.max_runs
@@ -302,10 +307,12 @@ impl Windowed {
 
     /// Returns the number of runs of each stream, counted from the first, that should have been
     /// prefetched by the time the epoch reaches a position. These are all runs up to the end of its
-    /// window, and as large a share of the next window as has been read of this window.
+    /// window, as large a share of the next window as has been read of this window, and one run
+    /// more, which has the time of a run to arrive.
     pub(super) fn runs_to_prefetch(&self, p: u64) -> u64 {
         let full = self.window_samples().max(1);
-        self.runs_begun(p).saturating_add(self.turn_at(p).index % full / self.run.max(1))
+        let next = self.turn_at(p).index % full / self.run.max(1) + 1; // at most a window
+        self.runs_begun(p).saturating_add(next)
     }
 }
 

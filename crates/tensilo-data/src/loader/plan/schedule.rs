@@ -111,12 +111,9 @@ impl Schedule {
         EpochOrder::new(self.order, self.n, self.seed, epoch)
     }
 
-    /// Returns the number of streams of the order.
-    pub(in crate::loader) fn stream_count(&self) -> u32 {
-        match self.order {
-            Order::Windowed(sizes) => sizes.streams(),
-            _ => 1,
-        }
+    /// Returns whether a rank reads runs as a whole, ahead of its batches.
+    pub(in crate::loader) fn reads_whole_runs(&self) -> bool {
+        self.order.reads_whole_runs(self.division.world_size())
     }
 
     /// Returns the epoch after the last one.
