@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
-use tensilo_data::model::{ColumnModel, Job, Prediction, Storage, predict};
+use tensilo_data::model::{ColumnModel, Job, Latency, Prediction, Storage, predict};
 use tensilo_data::{DatasetOptions, Io, Order, WindowSizes};
 
 const PLAN: &str = "\
@@ -24,7 +24,7 @@ Examples:
   tensilo plan train/ --nodes 64 --ranks 8 --step-ms 200 --storage s3
   tensilo plan s3://bucket/train --nodes 64 --columns embedding,label
   tensilo plan train/ --streams 512 --window-runs 4   try other window sizes
-  tensilo plan train/ --storage s3 --latency-ms 100 --gbit-per-s 100
+  tensilo plan train/ --storage s3 --latency-ms 20 --p99-latency-ms 400
   tensilo plan train/ --nodes 64 --json | jq '.orders[] | .waiting_share'
 
 The plan is computed from the manifest and the first file, as if all files were
@@ -35,10 +35,13 @@ read          bytes that a machine reads in an epoch
 amplification what all machines read, divided by the stored size of what they
               need; 1 is the minimum
 windows       memory or cache of a machine for the runs that are prefetched in
-              windowed order: two windows of each stream of its ranks
+              windowed order: two or more windows of each stream of its ranks
 step          the time in which the storage delivers a step
 GPUs wait     the share of the time that GPUs would wait for data. Decoding is
               not included: measure it with \"tensilo bench --loader\"
+
+All ranks wait for the slowest one, so a few late responses can stop a large
+job. --p99-latency-ms says how late they are. Without it, all are equally fast.
 
 In windowed order, each machine reads its own share if there are at least as
 many streams as machines. \"tensilo dataset set-window-sizes\" records other
@@ -47,8 +50,8 @@ sizes.
 JSON, schema tensilo.plan/1 (these members are stable, and more may be added):
   schema, file, sample_count, file_count, file_bytes, columns
   nodes, ranks, batch, step_s, step_samples, steps
-  storage      name, latency_s, request_bytes_per_s, node_bytes_per_s,
-               node_requests_per_s, total_requests_per_s
+  storage      name, latency_s, p99_latency_s, request_bytes_per_s,
+               node_bytes_per_s, node_requests_per_s, total_requests_per_s
   window_sizes run_samples, window_runs, streams
   orders       one entry for each order: order, node_requests, node_bytes,
                amplification, opened_files, round_trips, window_bytes,
@@ -80,6 +83,9 @@ pub(crate) struct PlanArgs {
     /// The time from a request to its first byte, in milliseconds [default: as the storage]
     #[arg(long, value_name = "MS", value_parser = step)]
     latency_ms: Option<Duration>,
+    /// The same for the slowest of 100 requests [default: as --latency-ms]
+    #[arg(long, value_name = "MS", value_parser = step)]
+    p99_latency_ms: Option<Duration>,
     /// The bandwidth between a machine and the storage [default: as the storage]
     #[arg(long, value_name = "N", value_parser = gbit)]
     gbit_per_s: Option<f64>,
@@ -155,7 +161,9 @@ impl<'a> Plan<'a> {
         let is_object = dataset.io() == Io::Object;
         let name = args.storage.unwrap_or(if is_object { StorageName::S3 } else { StorageName::Nvme });
         let mut storage = name.storage();
-        storage.latency_seconds = args.latency_ms.map_or(storage.latency_seconds, |latency| latency.as_secs_f64());
+        let median_seconds = args.latency_ms.map_or(storage.latency.median_seconds, |latency| latency.as_secs_f64());
+        let p99_seconds = args.p99_latency_ms.map_or(median_seconds, |latency| latency.as_secs_f64());
+        storage.latency = Latency { median_seconds, p99_seconds };
         storage.node_bandwidth = args.gbit_per_s.map_or(storage.node_bandwidth, |gbit| gbit * 1e9 / 8.0);
         let sizes = args.windows.sizes(dataset.window_sizes())?;
         let predicted = |(name, order)| Ok::<_, Failure>((name, predict(&models, order, &job, &storage)?));
@@ -208,7 +216,8 @@ impl<'a> Plan<'a> {
             "steps": self.steps(),
             "storage": {
                 "name": storage.name,
-                "latency_s": storage.latency_seconds,
+                "latency_s": storage.latency.median_seconds,
+                "p99_latency_s": storage.latency.p99_seconds,
                 "request_bytes_per_s": storage.request_bandwidth,
                 "node_bytes_per_s": storage.node_bandwidth,
                 "node_requests_per_s": storage.node_requests,
@@ -230,7 +239,7 @@ impl<'a> Plan<'a> {
         let (nodes, ranks) = (text::count(job.nodes, "machine"), text::count(job.node_ranks, "rank"));
         let time = |seconds: f64| text::nanoseconds(seconds * 1e9);
         let rate = |rate: f64| text::bytes(rate as u64); // saturates
-        let (latency, request) = (time(storage.latency_seconds), rate(storage.request_bandwidth));
+        let (latency, request) = (time(storage.latency.median_seconds), rate(storage.request_bandwidth));
         let facts = [
             ("dataset", text::excerpt(&self.args.file.to_string_lossy())),
             ("samples", format!("{} in {files}, {stored} in total", self.sample_count)),

@@ -37,6 +37,8 @@ fn storage_determines_the_waits() {
     };
     let (near, far) = (waits("--storage s3 --latency-ms 1"), waits("--storage s3 --latency-ms 1000"));
     assert!(near.iter().zip(&far).all(|(near, far)| near <= far) && far[2] > 0.9, "{near:?} {far:?}");
+    let tailed = waits("--storage s3 --latency-ms 1 --p99-latency-ms 1000");
+    assert!(near.iter().zip(&tailed).all(|(near, tailed)| near <= tailed), "{near:?} {tailed:?}");
     let slow = waits("--storage nvme --gbit-per-s 0.001");
     assert!(slow.iter().all(|share| *share > 0.5), "{slow:?}");
 }

@@ -47,6 +47,10 @@ fn model() -> Result<(), Failure> {
         title(title_of_job);
         print!("{}", report::epochs(&dataset, &job)?);
     }
+    title("Late responses of an object store with a cache");
+    print!("{}", report::late_responses()?);
+    title("Sizes of chunks: amplification for 64 machines, object store with a cache");
+    print!("{}", report::chunk_sizes()?);
     title("Lengths of reads");
     print!("{}", report::lengths());
     Ok(())

@@ -3,10 +3,10 @@
 use crate::manifest::{ManifestModel, block_index_memory, file_memory};
 use crate::measured::Failure;
 use crate::measured::reads::modes;
-use crate::scenario::window_sizes;
+use crate::scenario::{self, window_sizes};
 use crate::table::{Table, seconds, si};
-use tensilo_data::model::{self, ColumnModel, Job, Storage};
-use tensilo_data::{EpochOrder, State};
+use tensilo_data::model::{self, ColumnModel, Job, Latency, Prediction, Storage};
+use tensilo_data::{EpochOrder, Order, State};
 
 /// Returns the table of sizes and memory.
 pub fn sizes(dataset: &ColumnModel) -> Table {
@@ -60,6 +60,49 @@ pub fn epochs(dataset: &ColumnModel, job: &Job) -> Result<Table, Failure> {
                 &format!("{:.0} %", found.waiting_share * 100.0),
             ]);
         }
+    }
+    Ok(table)
+}
+
+/// Returns the table of an epoch in windowed order, if some responses take much longer than usual.
+pub fn late_responses() -> Result<Table, Failure> {
+    let dataset = scenario::dataset();
+    let mut table = Table::new(&["order", "machines", "GPUs wait, all responses after 20 ms", "p50 20 ms, p99 400 ms"]);
+    for (name, of) in
+        [("sequential", Order::Sequential), ("windowed", scenario::windowed(&dataset, &Storage::CACHED_OBJECTS))]
+    {
+        for job in scenario::JOBS {
+            let waits = |p99_seconds: f64| {
+                let latency = Latency { median_seconds: 0.02, p99_seconds };
+                let storage = Storage { latency, ..Storage::CACHED_OBJECTS };
+                model::predict(std::slice::from_ref(&dataset), of, &job, &storage)
+            };
+            let percent = |found: Prediction| format!("{:.1} %", found.waiting_share * 100.0);
+            table.row(&[name, &job.nodes.to_string(), &percent(waits(0.02)?), &percent(waits(0.4)?)]);
+        }
+    }
+    Ok(table)
+}
+
+/// Returns the table of chunk sizes: what 64 machines read from an object store with a cache.
+pub fn chunk_sizes() -> Result<Table, Failure> {
+    let header = ["chunks", "index of a file", "memory of an open file", "windowed", "sequential", "shuffled"];
+    let mut table = Table::new(&header);
+    for kib in [64, 128, 256, 512, 1024] {
+        let dataset = scenario::dataset_with_chunks_of(kib);
+        let amplification = |order: Order| {
+            let found =
+                model::predict(std::slice::from_ref(&dataset), order, &scenario::MANY_NODES, &Storage::CACHED_OBJECTS)?;
+            Ok::<_, Failure>(format!("{:.2}", found.amplification))
+        };
+        table.row(&[
+            &format!("{kib} KiB"),
+            &si((dataset.file_index_pages() * 4096) as f64, "B"),
+            &si(file_memory(&dataset, true) as f64, "B"),
+            &amplification(scenario::windowed(&dataset, &Storage::CACHED_OBJECTS))?,
+            &amplification(Order::Sequential)?,
+            &amplification(Order::Shuffled)?,
+        ]);
     }
     Ok(table)
 }

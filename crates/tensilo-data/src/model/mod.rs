@@ -15,13 +15,12 @@
 //!   block, after its block index. Ranges are coalesced across gaps. The least recently used file
 //!   is closed. In windowed order, whole runs are prefetched instead.
 //! * **What a machine reads** are the reads of its ranks that its cache does not answer.
-//! * **The time of a step** is the longest of four: the waits of a batch times the latency plus its
-//!   bytes over the bandwidth of a request, over the I/O depth; the bytes of a machine over its
-//!   bandwidth; its requests over its limit; and the requests of all machines over theirs.
+//! * **The time of a step** is the longest of four: the wait for the slowest rank, which is simulated
+//!   step by step (`waits.rs`); the bytes of a machine over its bandwidth; its requests over its
+//!   limit; and the requests of all machines over theirs.
 //!
 //! One machine is simulated, in a sample of the steps of the first epoch. Not modelled are decoding,
-//! retries, responses that are later than usual, other jobs, and the read-ahead of the operating
-//! system.
+//! retries, other jobs, and the read-ahead of the operating system.
 //!
 //! `examples/scale` compares the model with real datasets, whose reads it counts.
 //! `tensilo plan` prints it for a dataset.
@@ -30,16 +29,18 @@ mod cache;
 mod column;
 mod reads;
 mod storage;
+mod waits;
 
 pub use column::{ColumnModel, OpeningRead};
 pub use reads::Traffic;
-pub use storage::{CacheSize, Storage};
+pub use storage::{CacheSize, Latency, Storage};
 
 use crate::error::{DataError, Result};
-use crate::order::{Division, EpochOrder, LastBatch, Order};
+use crate::order::{Division, EpochOrder, LastBatch, Order, WindowSizes};
 use reads::{Device, RankReads};
 use std::ops::Range;
 use std::time::Duration;
+use waits::{BatchRequests, JobRequests, WindowRequests};
 
 /// A training job.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -79,10 +80,10 @@ pub struct Prediction {
     pub opened_files: f64,
     /// The responses for which a batch waits, one after the other.
     pub waits: f64,
-    /// The memory or cache of a machine for prefetched runs, in bytes: two windows of each stream
-    /// from which its ranks take samples.
+    /// The memory or cache of a machine for prefetched runs, in bytes: two or more windows of each
+    /// stream from which its ranks take samples.
     pub window_bytes: f64,
-    /// The time in which the storage delivers a step, in seconds.
+    /// The time in which the storage delivers a step, in seconds, if the step itself takes no time.
     pub step_seconds: f64,
     /// The share of the time for which GPUs wait for data, from 0 to 1.
     pub waiting_share: f64,
@@ -142,16 +143,26 @@ pub fn predict(columns: &[ColumnModel], order: Order, job: &Job, storage: &Stora
     }
     let steps = division.steps(n, 0);
     let sample_bytes = stored / n.max(1) as f64;
-    let (ranks, world_size) = (f64::from(job.node_ranks), f64::from(division.world_size()));
+    let ranks = f64::from(job.node_ranks);
     let per_step = |number: u64| number as f64 / (sampled.end - sampled.start) as f64;
     let per_batch = |number: u64| per_step(number) / ranks;
     let (requests, bytes) = (per_step(total.requests()), per_step(total.bytes()));
+    let windows = RankWindows::of(order, division, storage, n);
     let waits = per_batch(waits);
-    let waited_bytes = per_batch(total.small_bytes + total.range_bytes);
-    let step_seconds = (storage.seconds(waits, waited_bytes) / f64::from(storage.io_depth))
-        .max(bytes / storage.node_bandwidth)
+    let job_requests = JobRequests {
+        ranks: division.world_size(),
+        batch: BatchRequests {
+            trips: waits,
+            trip_requests: per_batch(total.requests() - total.prefetches) / waits.max(1.0),
+            bytes: per_batch(total.small_bytes + total.range_bytes),
+        },
+        window: windows.map(|windows| windows.requests(&total, |number| per_step(number) * f64::from(job.nodes))),
+    };
+    let min_seconds = (bytes / storage.node_bandwidth)
         .max(requests / storage.node_requests)
         .max(requests * f64::from(job.nodes) / storage.total_requests);
+    let seconds = |step: f64| waits::step_seconds(&job_requests, storage, step).max(min_seconds);
+    let step = job.step.as_secs_f64();
     Ok(Prediction {
         steps,
         node_requests: requests * steps as f64,
@@ -159,19 +170,64 @@ pub fn predict(columns: &[ColumnModel], order: Order, job: &Job, storage: &Stora
         amplification: bytes / ranks / f64::from(job.batch_size) / sample_bytes,
         opened_files: per_batch(total.opened_files),
         waits,
-        window_bytes: node_window_samples(order, job, world_size) * sample_bytes,
-        step_seconds,
-        waiting_share: (1.0 - job.step.as_secs_f64() / step_seconds).max(0.0),
+        window_bytes: windows.map_or(0.0, |windows| windows.node_samples(job)) * sample_bytes,
+        step_seconds: seconds(0.0),
+        waiting_share: (1.0 - step / seconds(step)).max(0.0),
     })
 }
 
-/// Returns the number of samples in two windows of each stream of the ranks of a machine.
-fn node_window_samples(order: Order, job: &Job, world_size: f64) -> f64 {
-    let Order::Windowed(sizes) = order else { return 0.0 };
-    let streams = f64::from(sizes.streams());
-    // a stream can be shared with the neighboring machines
-    let node_streams = (streams / world_size * f64::from(job.node_ranks)).ceil().min(streams);
-    2.0 * node_streams * f64::from(sizes.window_runs()) * f64::from(sizes.run_samples())
+/// The windows that a rank prefetches.
+#[derive(Clone, Copy)]
+struct RankWindows {
+    sizes: WindowSizes,
+    division: Division,
+    /// The number of windows of each stream, including the current one.
+    windows: u64,
+}
+
+impl RankWindows {
+    /// Returns `None` if the runs of this order are not prefetched.
+    fn of(order: Order, division: Division, storage: &Storage, n: u64) -> Option<Self> {
+        let Order::Windowed(sizes) = order else { return None };
+        let is_prefetched = storage.prefetches_runs && order.reads_whole_runs(division.world_size());
+        let windows = EpochOrder::new(order, n, 0, 0).runs(0, division)?.prefetched_windows();
+        is_prefetched.then_some(Self { sizes, division, windows })
+    }
+
+    fn window_samples(&self) -> u64 {
+        u64::from(self.sizes.window_runs()).saturating_mul(self.sizes.run_samples().into())
+    }
+
+    /// Returns the number of runs that a rank has in memory, at most.
+    fn run_count(&self) -> u64 {
+        let streams = self.sizes.streams().div_ceil(self.division.world_size()).saturating_add(2);
+        self.windows.saturating_mul(streams.into()).saturating_mul(self.sizes.window_runs().into())
+    }
+
+    /// Returns the number of samples of the runs that the ranks of a machine have in memory. Ranks
+    /// that share a stream each have its runs.
+    fn node_samples(&self, job: &Job) -> f64 {
+        let rank_streams = self.sizes.streams().div_ceil(self.division.world_size());
+        self.windows as f64 * f64::from(rank_streams) * f64::from(job.node_ranks) * self.window_samples() as f64
+    }
+
+    /// Returns what the job requests for a window of each stream.
+    fn requests(&self, node: &Traffic, job_per_step: impl Fn(u64) -> f64) -> WindowRequests {
+        let samples = self.window_samples().saturating_mul(self.sizes.streams().into());
+        let window_steps = samples as f64 / self.division.step_samples() as f64;
+        let steps = window_steps.max(1.0);
+        let of_a_run = |number: u64| number as f64 / node.prefetches.max(1) as f64;
+        WindowRequests {
+            steps,
+            run_steps: window_steps / f64::from(self.sizes.window_runs()),
+            window_runs: self.sizes.window_runs(),
+            more_steps: self.windows.saturating_sub(2) as f64 * window_steps,
+            requests: job_per_step(node.prefetches) * steps,
+            request_bytes: of_a_run(node.prefetched_bytes),
+            // opens the file, and reads its index
+            trips: 1.0 + of_a_run(node.small_reads).min(2.0),
+        }
+    }
 }
 
 /// Returns what one machine reads of a column in these steps of an epoch. Earlier steps are also
@@ -188,14 +244,8 @@ pub fn simulate(
     let n = column.sample_count();
     let division = job.division()?;
     let epoch = EpochOrder::new(order, n, 1, 0);
-    let (run, max_runs) = match order {
-        Order::Windowed(sizes) if storage.prefetches_runs => {
-            let rank_streams = sizes.streams().div_ceil(division.world_size()).saturating_add(2);
-            (Some(sizes.run_samples()), rank_streams.saturating_mul(sizes.window_runs()).saturating_mul(2))
-        }
-        _ => (None, 1),
-    };
-    let max_runs = usize::try_from(max_runs).unwrap_or(usize::MAX);
+    let windows = RankWindows::of(order, division, storage, n);
+    let max_runs = usize::try_from(windows.map_or(1, |windows| windows.run_count())).unwrap_or(usize::MAX);
     let mut ranks: Vec<RankReads<'_>> =
         (0..job.node_ranks).map(|_| RankReads::new(column, storage, max_runs)).collect();
     let mut device = Device::new(storage);
@@ -209,8 +259,8 @@ pub fn simulate(
             division.positions(&epoch, start, rank, &mut samples)?;
             epoch.replace_with_samples(&mut samples)?;
             samples.sort_unstable();
-            match run {
-                Some(run) => reads.prefetch_runs(&samples, run.into(), &mut device),
+            match windows {
+                Some(windows) => reads.prefetch_runs(&samples, windows.sizes.run_samples().into(), &mut device),
                 None => reads.read_batch(&samples, &mut device),
             }
         }

@@ -8,16 +8,17 @@ use tensilo::source::CoalesceConfig;
 /// The constants have the numbers of common storage. Change them to yours:
 ///
 /// ```
-/// use tensilo_data::model::Storage;
+/// use tensilo_data::model::{Latency, Storage};
 ///
-/// let storage = Storage { latency_seconds: 0.1, ..Storage::OBJECTS };
+/// let latency = Latency { median_seconds: 0.1, p99_seconds: 0.3 };
+/// let storage = Storage { latency, ..Storage::OBJECTS };
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Storage {
     /// The name.
     pub name: &'static str,
     /// The time from a request to its first byte.
-    pub latency_seconds: f64,
+    pub latency: Latency,
     /// The bandwidth of one request, in bytes per second.
     pub request_bandwidth: f64,
     /// The bandwidth of a machine, in bytes per second.
@@ -47,6 +48,52 @@ pub struct Storage {
     pub run_bytes: u64,
 }
 
+/// The time from a request to its first byte, as a log-normal distribution.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Latency {
+    /// Half of all requests take at most this time.
+    pub median_seconds: f64,
+    /// 99 of 100 requests take at most this time. If it is not longer than the median, all requests
+    /// take the same time.
+    pub p99_seconds: f64,
+}
+
+/// The 99th percentile of the normal distribution.
+const NORMAL_P99: f64 = 2.326;
+
+impl Latency {
+    /// The latency if all requests take the same time.
+    pub const fn constant(seconds: f64) -> Self {
+        Self { median_seconds: seconds, p99_seconds: seconds }
+    }
+
+    pub(super) fn is_constant(&self) -> bool {
+        self.p99_seconds <= self.median_seconds
+    }
+
+    /// Returns a quantile of the longest latency of a number of requests, in seconds. `share` is
+    /// above 0 and below 1.
+    pub(super) fn longest(&self, requests: f64, share: f64) -> f64 {
+        if self.is_constant() {
+            return self.median_seconds;
+        }
+        // the longest is at most x with the probability that all of them are
+        let above = -(share.ln() / requests).exp_m1();
+        let sigma = (self.p99_seconds / self.median_seconds).ln() / NORMAL_P99;
+        self.median_seconds * (sigma * normal_quantile_above(above)).exp()
+    }
+}
+
+/// Returns the number that a normally distributed one exceeds with probability `p`. The error is
+/// below 5e-4 (Abramowitz and Stegun 1964, 26.2.23).
+fn normal_quantile_above(p: f64) -> f64 {
+    let t = (-2.0 * p.min(1.0 - p).max(f64::MIN_POSITIVE).ln()).sqrt();
+    let numerator = 2.515_517 + t * (0.802_853 + t * 0.010_328);
+    let denominator = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
+    let quantile = t - numerator / denominator;
+    if p > 0.5 { -quantile } else { quantile }
+}
+
 /// The size of a cache in bytes, and of its lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheSize {
@@ -69,7 +116,7 @@ impl Storage {
     /// Gbit/s and 10,000 requests per second.
     pub const OBJECTS: Self = Self {
         name: "object store",
-        latency_seconds: 0.02,
+        latency: Latency::constant(0.02),
         request_bandwidth: 85e6,
         node_bandwidth: 3.1e9,
         node_requests: 10_000.0,
@@ -87,14 +134,14 @@ impl Storage {
     /// The same, with the disk cache of its default size.
     pub const CACHED_OBJECTS: Self = Self {
         name: "object store, cache of 16 GiB",
-        cache: Some(CacheSize { line_bytes: 1 << 20, bytes: 16 << 30 }),
+        cache: Some(CacheSize { line_bytes: 256 << 10, bytes: 16 << 30 }),
         ..Self::OBJECTS
     };
 
     /// A local NVMe disk, read with io_uring through the page cache.
     pub const NVME: Self = Self {
         name: "NVMe",
-        latency_seconds: 80e-6,
+        latency: Latency::constant(80e-6),
         request_bandwidth: 3e9,
         node_bandwidth: 3e9,
         node_requests: 800_000.0, // 64 at a time
@@ -113,7 +160,7 @@ impl Storage {
     /// are assumed.
     pub const PARALLEL: Self = Self {
         name: "parallel file system",
-        latency_seconds: 1e-3,
+        latency: Latency::constant(1e-3),
         request_bandwidth: 1e9,
         node_bandwidth: 2e9,
         node_requests: 50_000.0,
@@ -125,19 +172,40 @@ impl Storage {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::OBJECTS, Self::CACHED_OBJECTS, Self::NVME, Self::PARALLEL];
 
-    /// Returns the time that one thread needs for waits and bytes, in seconds.
-    pub(super) fn seconds(&self, waits: f64, bytes: f64) -> f64 {
-        waits * self.latency_seconds + bytes / self.request_bandwidth
+    /// Returns how many batches a rank requests before it takes them (`LoaderOptions::prefetch`).
+    pub(super) fn prefetch(&self) -> u32 {
+        self.io_depth.saturating_mul(2)
+    }
+
+    /// Returns the time of a request for this many bytes, in seconds.
+    fn request_seconds(&self, bytes: f64) -> f64 {
+        self.latency.median_seconds + bytes / self.request_bandwidth
     }
 
     /// Returns the share of the bandwidth of one request that requests of this many bytes reach.
     pub fn share_of_bandwidth(&self, bytes: f64) -> f64 {
-        bytes / self.request_bandwidth / self.seconds(1.0, bytes)
+        bytes / self.request_bandwidth / self.request_seconds(bytes)
     }
 
     /// Returns the number of requests of this many bytes that must be in flight to use the
     /// bandwidth of a machine (Little 1961).
     pub fn requests_to_fill(&self, bytes: f64) -> f64 {
-        self.node_bandwidth / bytes * self.seconds(1.0, bytes)
+        self.node_bandwidth / bytes * self.request_seconds(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn latencies_have_the_given_percentiles() {
+        let latency = Latency { median_seconds: 0.02, p99_seconds: 0.4 };
+        for (requests, share, expected) in [(1.0, 0.5, 0.02), (1.0, 0.99, 0.4), (1.0, 0.01, 0.001), (100.0, 0.366, 0.4)]
+        {
+            let found = latency.longest(requests, share);
+            assert!((found / expected - 1.0).abs() < 0.01, "{requests}, {share}: {found} instead of {expected}");
+        }
+        assert_eq!(Latency::constant(0.02).longest(1e6, 0.999), 0.02);
     }
 }

@@ -57,11 +57,11 @@ impl Measured<'_> {
         let read = model::simulate(self.model, mode, &self.job(), &storage, self.steps..2 * self.steps)?;
         let of_step = |count: f64| count / self.steps as f64;
         let expected = TimedStep {
-            seconds: of_step(read.waits as f64) * storage.latency_seconds / io_depth as f64,
+            seconds: of_step(read.waits as f64) * storage.latency.median_seconds / io_depth as f64,
             opened: of_step(read.opened_files as f64),
         };
 
-        let latency = Duration::from_secs_f64(storage.latency_seconds);
+        let latency = Duration::from_secs_f64(storage.latency.median_seconds);
         let counts = Arc::new(Counts::default());
         let dataset = counted(reading, latency, &counts).open(self.folder)?;
         let options = LoaderOptions::new(self.batch).order(mode).seed(1).read_ahead(ReadAhead::Never);
