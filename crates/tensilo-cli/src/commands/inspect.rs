@@ -22,7 +22,7 @@ use tensilo::error::display_path;
 use tensilo::explain::{Choice, Explanation, Section, Trial};
 use tensilo::facts::{BlockInfo, CastFacts, ChunkBlocks, ColumnFacts};
 use tensilo::{Column, ColumnSchema, Extent, Metadata, Profile, Reader};
-use tensilo_data::Dataset;
+use tensilo_data::{Dataset, Io, WindowSizes};
 
 const INSPECT: &str = "\
 Examples:
@@ -85,6 +85,8 @@ added):
 JSON of a dataset, schema tensilo.inspect-dataset/1:
   schema, dataset_id, version, sample_count, file_count, file_bytes, metadata
   run_samples, window_runs, streams  the default sizes of the windowed order
+  advised_window_sizes  null, or better sizes for this storage: run_samples,
+                        window_runs, streams
   columns: [{ name, dtype, nullable, nullable_levels, shape, file_count,
               raw_bytes, stored_bytes, null_count, chunk_count }]";
 
@@ -264,9 +266,28 @@ pub(crate) fn dataset_document(dataset: &Dataset, facts: &DatasetFacts) -> Value
         "run_samples": dataset.window_sizes().run_samples(),
         "window_runs": dataset.window_sizes().window_runs(),
         "streams": dataset.window_sizes().streams(),
+        "advised_window_sizes": advised_window_sizes(dataset, facts.size.bytes).map(|sizes| json!({
+            "run_samples": sizes.run_samples(),
+            "window_runs": sizes.window_runs(),
+            "streams": sizes.streams(),
+        })),
         "metadata": dataset.schema().metadata,
         "columns": columns.collect::<Vec<Value>>(),
     })
+}
+
+/// Returns better sizes for a dataset in an object store if its runs are too short. A dataset that was
+/// written to a disk and copied has such runs.
+fn advised_window_sizes(dataset: &Dataset, file_bytes: u64) -> Option<WindowSizes> {
+    let is_object = dataset.io() == Io::Object;
+    is_object.then(|| longer_runs(dataset.window_sizes(), dataset.sample_count(), file_bytes)).flatten()
+}
+
+/// Returns the default sizes for an object store if their runs are at least twice as long.
+fn longer_runs(sizes: WindowSizes, sample_count: u64, file_bytes: u64) -> Option<WindowSizes> {
+    let advised = WindowSizes::for_dataset(sample_count, file_bytes, WindowSizes::OBJECT_RUN_BYTES);
+    let is_longer = advised.run_samples() / 2 >= sizes.run_samples();
+    (is_longer && sample_count > sizes.run_samples().into()).then_some(advised)
 }
 
 fn write_dataset(args: &InspectArgs, dataset: &Dataset, facts: &DatasetFacts, output: &mut impl Write) -> Outcome {
@@ -279,6 +300,12 @@ fn write_dataset(args: &InspectArgs, dataset: &Dataset, facts: &DatasetFacts, ou
         version => format!("version {version}"),
     };
     writeln!(output, "id {id}, {version}, default order: {sizes}\n")?;
+    if let Some(advised) = advised_window_sizes(dataset, facts.size.bytes) {
+        let (run_samples, window_runs, streams) = (advised.run_samples(), advised.window_runs(), advised.streams());
+        writeln!(output, "The runs of this order are short for an object store. Longer ones are read faster:")?;
+        writeln!(output, "  tensilo dataset set-window-sizes {} --run-samples {run_samples} \\", shown(&args.file))?;
+        writeln!(output, "      --window-runs {window_runs} --streams {streams}\n")?;
+    }
     let headings = ["column", "type", "shape", ">raw", ">stored", ">ratio", ">nulls", ">files", ">chunks"];
     let mut table = Table::new(&headings);
     for (column, sums) in dataset.schema().columns.iter().zip(&facts.columns) {

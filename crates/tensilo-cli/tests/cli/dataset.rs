@@ -13,6 +13,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use tensilo::{ColumnSchema, DType, Extent, Reader, Schema, Shape, Value, WriterOptions};
 use tensilo_data::{Changes, Dataset};
+use tensilo_testing::HttpServer;
 
 /// Converts the speech features to a dataset.
 fn convert(folder: &Folder, name: &str, words: &str) -> Run {
@@ -73,6 +74,24 @@ fn a_conversion_to_shards_is_the_same_for_any_number_of_threads() {
         convert(&folder, "failed", &format!("--shard-bytes 1KiB {words}")).failed(2, message);
         assert!(!folder.path("failed").exists());
     }
+}
+
+#[test]
+fn longer_runs_are_advised_for_an_object_store() {
+    let folder = speech("--shard-bytes 100KiB");
+    folder.done("dataset set-window-sizes data --run-samples 2 --window-runs 3 --streams 4");
+    let server = HttpServer::start();
+    for (path, bytes) in content(&folder.path("data")) {
+        server.put(&format!("/data/{}", path.to_str().unwrap()), &bytes);
+    }
+    assert_eq!(folder.json("inspect data --json")["advised_window_sizes"], json!(null), "local files");
+    let address = server.url("/data");
+    let advised = &folder.json(&format!("inspect {address} --json"))["advised_window_sizes"];
+    // the dataset is smaller than one run
+    assert!(advised["run_samples"].as_u64().unwrap() > 1000, "{advised}");
+    assert_eq!((&advised["window_runs"], &advised["streams"]), (&json!(512), &json!(1)));
+    let command = format!("tensilo dataset set-window-sizes {address} --run-samples ");
+    has(&folder.text(&format!("inspect {address}")), &["short for an object store", &command]);
 }
 
 #[test]
