@@ -1,4 +1,4 @@
-//! A proxy that adds latency, like a link to a distant object store.
+//! A proxy that adds latency and limits the bandwidth, like a link to a distant object store.
 
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -27,12 +27,12 @@ impl DelayProxy {
     }
 
     /// Starts a proxy for a server. The responses of all connections share a link of `rate` bytes
-    /// per second.
-    pub fn start_limited(server: SocketAddr, delay: Duration, rate: u64) -> Self {
-        Self::start_on(server, delay, Some(Arc::new(Link { rate, free_at: Mutex::new(Instant::now()) })))
+    /// per second, and each connection delivers at most `connection_rate` bytes per second.
+    pub fn start_limited(server: SocketAddr, delay: Duration, rate: u64, connection_rate: u64) -> Self {
+        Self::start_on(server, delay, Some((Arc::new(Link::new(rate)), connection_rate)))
     }
 
-    fn start_on(server: SocketAddr, delay: Duration, link: Option<Arc<Link>>) -> Self {
+    fn start_on(server: SocketAddr, delay: Duration, limits: Option<(Arc<Link>, u64)>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
         let is_ended = Arc::new(AtomicBool::new(false));
@@ -42,7 +42,8 @@ impl DelayProxy {
                 if ended.load(Ordering::Relaxed) {
                     return;
                 }
-                let _ = connect(client, server, delay, link.clone()); // on failure, closes the connection
+                let limits = limits.clone();
+                let _ = connect(client, server, delay, limits); // on failure, closes the connection
             }
         });
         Self { address, is_ended }
@@ -61,7 +62,7 @@ impl Drop for DelayProxy {
     }
 }
 
-/// A link that all connections share.
+/// A link with a limited bandwidth.
 struct Link {
     /// Bytes per second.
     rate: u64,
@@ -70,6 +71,10 @@ struct Link {
 }
 
 impl Link {
+    fn new(rate: u64) -> Self {
+        Self { rate, free_at: Mutex::new(Instant::now()) }
+    }
+
     /// Waits until `bytes` bytes have passed through the link.
     fn throttle(&self, bytes: usize) {
         let deliver_at = {
@@ -79,30 +84,30 @@ impl Link {
         };
         thread::sleep(deliver_at.saturating_duration_since(Instant::now()));
     }
+}
 
-    /// Copies all bytes, at the rate of the link.
-    fn copy(&self, from: &mut TcpStream, to: &mut TcpStream) -> io::Result<()> {
-        let mut bytes = vec![0; BUFFER_BYTES];
-        loop {
-            let count = from.read(&mut bytes)?;
-            if count == 0 {
-                return Ok(());
-            }
-            self.throttle(count);
-            to.write_all(&bytes[..count])?;
+/// Copies all bytes, at the rate of the slowest link.
+fn copy(from: &mut TcpStream, to: &mut TcpStream, links: &[&Link]) -> io::Result<()> {
+    let mut bytes = vec![0; BUFFER_BYTES];
+    loop {
+        let count = from.read(&mut bytes)?;
+        if count == 0 {
+            return Ok(());
         }
+        links.iter().for_each(|link| link.throttle(count));
+        to.write_all(&bytes[..count])?;
     }
 }
 
 /// Connects a client to a server.
-fn connect(client: TcpStream, server: SocketAddr, delay: Duration, link: Option<Arc<Link>>) -> io::Result<()> {
+fn connect(client: TcpStream, server: SocketAddr, delay: Duration, limits: Option<(Arc<Link>, u64)>) -> io::Result<()> {
     let server = TcpStream::connect(server)?;
     client.set_nodelay(true)?;
     server.set_nodelay(true)?;
     let (mut to_client, mut from_server) = (client.try_clone()?, server.try_clone()?);
     thread::spawn(move || {
-        let _ = match link {
-            Some(link) => link.copy(&mut from_server, &mut to_client),
+        let _ = match limits {
+            Some((link, rate)) => copy(&mut from_server, &mut to_client, &[&Link::new(rate), &link]),
             None => io::copy(&mut from_server, &mut to_client).map(drop),
         }; // fails if either side disconnects
         let _ = to_client.shutdown(Shutdown::Write);

@@ -5,7 +5,7 @@ use crate::http::{Faults, HttpFault, HttpRequest, Message, read_message};
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ pub struct FaultProxy {
 struct ProxyState {
     server: SocketAddr,
     faults: Faults,
+    sent: AtomicUsize,
     is_ended: AtomicBool,
 }
 
@@ -27,7 +28,12 @@ impl FaultProxy {
     pub fn start(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let address = listener.local_addr().expect("an address");
-        let shared = Arc::new(ProxyState { server, faults: Faults::default(), is_ended: AtomicBool::new(false) });
+        let shared = Arc::new(ProxyState {
+            server,
+            faults: Faults::default(),
+            sent: AtomicUsize::new(0),
+            is_ended: AtomicBool::new(false),
+        });
         let proxy = shared.clone();
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -54,6 +60,11 @@ impl FaultProxy {
     /// Returns the requests since the last call.
     pub fn take_requests(&self) -> Vec<HttpRequest> {
         self.shared.faults.take_requests()
+    }
+
+    /// Returns the number of bytes of bodies that were sent since the last call.
+    pub fn take_sent_bytes(&self) -> usize {
+        self.shared.sent.swap(0, Ordering::Relaxed)
     }
 }
 
@@ -91,6 +102,7 @@ impl ProxyState {
         };
         client.write_all(head.as_bytes())?;
         client.write_all(&body[..sent])?;
+        self.sent.fetch_add(sent, Ordering::Relaxed);
         if let Some(HttpFault::Stall(milliseconds)) = fault
             && has_body
         {

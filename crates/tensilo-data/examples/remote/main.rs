@@ -41,7 +41,7 @@ fn main() -> Result<(), Failure> {
         row(&format!("{mode}, from local files"), stored_bytes(&large), local, 0);
     }
     let fast = DelayProxy::start(host.address(), LATENCY);
-    let slow = DelayProxy::start_limited(host.address(), LATENCY, LINK);
+    let slow = DelayProxy::start_limited(host.address(), LATENCY, LINK, u64::MAX);
     for (name, proxy) in [("a link as fast as this machine", &fast), ("a link of 125 MB/s", &slow)] {
         println!("\n{name}:");
         epochs(&host, &large, &format!("http://{}/large", proxy.address()))?;

@@ -52,15 +52,17 @@ impl LineCache {
         Self { line_bytes, lines: Lru::new(capacity) }
     }
 
-    /// Adds a range of a file. Returns the lengths of the stretches that were missing.
-    pub(super) fn add(&mut self, file: u64, bytes: &Range<u64>) -> Vec<u64> {
+    /// Adds a range of a file of `file_bytes` bytes. Returns the lengths of the stretches that were
+    /// missing. The last line of the file may be shorter.
+    pub(super) fn add(&mut self, file: u64, bytes: &Range<u64>, file_bytes: u64) -> Vec<u64> {
         let mut missing: Vec<u64> = Vec::new();
         let mut follows_missing = false;
         for line in bytes.start / self.line_bytes..bytes.end.div_ceil(self.line_bytes) {
             let is_missing = self.lines.touch((file, line)).1;
+            let line_bytes = self.line_bytes.min(file_bytes.saturating_sub(line.saturating_mul(self.line_bytes)));
             match missing.last_mut() {
-                Some(length) if is_missing && follows_missing => *length = length.saturating_add(self.line_bytes),
-                _ if is_missing => missing.push(self.line_bytes),
+                Some(length) if is_missing && follows_missing => *length = length.saturating_add(line_bytes),
+                _ if is_missing => missing.push(line_bytes),
                 _ => {}
             }
             follows_missing = is_missing;
@@ -87,9 +89,9 @@ mod tests {
     #[test]
     fn only_missing_lines_are_read() {
         let mut cache = LineCache::new(10, 1000);
-        assert_eq!(cache.add(1, &(15..31)), [30]);
-        assert_eq!(cache.add(1, &(0..60)), [10, 20]);
-        assert!(cache.add(1, &(0..60)).is_empty());
-        assert_eq!(cache.add(2, &(15..16)), [10]);
+        assert_eq!(cache.add(1, &(15..31), 57), [30]);
+        assert_eq!(cache.add(1, &(0..57), 57), [10, 17], "the last line is shorter");
+        assert!(cache.add(1, &(0..57), 57).is_empty());
+        assert_eq!(cache.add(2, &(15..16), 57), [10]);
     }
 }

@@ -183,6 +183,7 @@ struct RankWindows {
     division: Division,
     /// The number of windows of each stream, including the current one.
     windows: u64,
+    opening_requests: u64,
 }
 
 impl RankWindows {
@@ -191,7 +192,8 @@ impl RankWindows {
         let Order::Windowed(sizes) = order else { return None };
         let is_prefetched = storage.prefetches_runs && order.reads_whole_runs(division.world_size());
         let windows = EpochOrder::new(order, n, 0, 0).runs(0, division)?.prefetched_windows();
-        is_prefetched.then_some(Self { sizes, division, windows })
+        let opening_requests = storage.opening_requests;
+        is_prefetched.then_some(Self { sizes, division, windows, opening_requests })
     }
 
     fn window_samples(&self) -> u64 {
@@ -225,7 +227,7 @@ impl RankWindows {
             requests: job_per_step(node.prefetches) * steps,
             request_bytes: of_a_run(node.prefetched_bytes),
             // opens the file, and reads its index
-            trips: 1.0 + of_a_run(node.small_reads).min(2.0),
+            trips: 1.0 + of_a_run(node.small_reads).min(2.0 + self.opening_requests as f64),
         }
     }
 }
@@ -248,7 +250,7 @@ pub fn simulate(
     let max_runs = usize::try_from(windows.map_or(1, |windows| windows.run_count())).unwrap_or(usize::MAX);
     let mut ranks: Vec<RankReads<'_>> =
         (0..job.node_ranks).map(|_| RankReads::new(column, storage, max_runs)).collect();
-    let mut device = Device::new(storage);
+    let mut device = Device::new(storage, column.file_bytes());
     let (mut samples, mut before) = (Vec::new(), Traffic::default());
     for step in 0..steps.end {
         if step == steps.start {

@@ -68,14 +68,17 @@ impl Traffic {
 /// The storage as the ranks of a machine read it: counts requests that its cache does not answer.
 pub(super) struct Device {
     cache: Option<LineCache>,
+    file_bytes: u64,
     max_in_flight: u64,
     max_request_bytes: u64,
     pub(super) traffic: Traffic,
 }
 
 impl Device {
-    pub(super) fn new(storage: &Storage) -> Self {
+    /// Returns a storage with files of `file_bytes` bytes.
+    pub(super) fn new(storage: &Storage, file_bytes: u64) -> Self {
         Self {
+            file_bytes,
             cache: storage.cache.map(|cache| LineCache::new(cache.line_bytes, cache.bytes)),
             max_in_flight: u64::try_from(storage.coalesce.max_in_flight).unwrap_or(u64::MAX).max(1),
             max_request_bytes: storage.coalesce.max_request_bytes.max(1),
@@ -85,7 +88,7 @@ impl Device {
 
     fn missing(&mut self, file: u64, bytes: &Range<u64>) -> Vec<u64> {
         match &mut self.cache {
-            Some(cache) => cache.add(file, bytes),
+            Some(cache) => cache.add(file, bytes, self.file_bytes),
             None => vec![bytes.end.saturating_sub(bytes.start)],
         }
     }
@@ -178,7 +181,9 @@ impl<'c> RankReads<'c> {
             let (first, last) = (*chunks.start(), *chunks.end());
             chunks.for_each(|chunk| reads.locate(chunk));
             let bytes = reads.column.chunk(first).start..reads.column.chunk(last).end;
-            device.prefetch(file, &bytes);
+            for missing in reads.not_in_memory(&bytes) {
+                device.prefetch(file, &missing);
+            }
             start = end;
         }
     }
@@ -198,10 +203,11 @@ impl<'c> RankReads<'c> {
             device.read_ranges(file, &self.coalesced(&ranges));
         }
         let read = device.traffic.since(&before);
+        let opening_trips = self.storage.opening_requests.saturating_add(1);
         let waits = if self.storage.reads_files_together {
             // open the files; read their index pages; read the block indexes; read the ranges
-            u64::from(read.opened_files > 0)
-                + u64::from(read.small_reads > 2 * read.opened_files)
+            u64::from(read.opened_files > 0) * opening_trips
+                + u64::from(read.small_reads > (1 + opening_trips) * read.opened_files)
                 + u64::from(read.ranges > 0)
         } else if read.opened_files >= MIN_SHARED_FILES {
             // all batches that the rank fetches at the same time share the threads
@@ -218,6 +224,8 @@ impl<'c> RankReads<'c> {
         let mut reads = FileReads { column: self.column, storage: self.storage, file, open, device };
         if is_new {
             reads.device.traffic.opened_files += 1;
+            reads.device.traffic.small_reads += self.storage.opening_requests;
+            reads.device.traffic.waits += self.storage.opening_requests;
             reads.column.opening().for_each(|bytes| reads.read_small(&bytes));
         }
         reads
@@ -267,6 +275,21 @@ impl FileReads<'_> {
         }
     }
 
+    /// Returns the parts of a range that are not in lines that were read before.
+    fn not_in_memory(&self, bytes: &Range<u64>) -> Vec<Range<u64>> {
+        let Some(line) = self.storage.small_read_bytes else { return vec![bytes.clone()] };
+        let mut parts: Vec<Range<u64>> = Vec::new();
+        let lines = bytes.start / line..bytes.end.div_ceil(line);
+        for number in lines.filter(|number| !self.open.lines.contains(number)) {
+            let (start, end) = ((number * line).max(bytes.start), (number + 1).saturating_mul(line).min(bytes.end));
+            match parts.last_mut() {
+                Some(last) if last.end == start => last.end = end,
+                _ => parts.push(start..end),
+            }
+        }
+        parts
+    }
+
     /// Finds a chunk in the index.
     fn locate(&mut self, chunk: u64) {
         if self.open.block_indexes.contains(&chunk) {
@@ -295,7 +318,7 @@ impl FileReads<'_> {
         let min_blocked = MIN_BLOCKED_BYTES.max(self.storage.coalesce.gap_bytes.saturating_mul(2));
         let has_blocks = bytes.end.saturating_sub(bytes.start) >= min_blocked;
         if is_whole || !has_blocks || column.block_samples >= column.chunk_samples {
-            ranges.push(bytes);
+            ranges.extend(self.not_in_memory(&bytes));
             return;
         }
         if self.open.block_indexes.insert(chunk) {

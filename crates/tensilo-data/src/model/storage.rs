@@ -33,6 +33,9 @@ pub struct Storage {
     pub coalesce: CoalesceConfig,
     /// The maximum number of open files of a rank (`DatasetOptions::max_open_files`).
     pub max_open_files: usize,
+    /// The number of requests without bytes that open a file, such as a request for the version of an
+    /// object whose bytes may be cached.
+    pub opening_requests: u64,
     /// If set, small structures are read in aligned lines of this many bytes, which are cached
     /// while the file is open.
     pub small_read_bytes: Option<u64>,
@@ -124,6 +127,7 @@ impl Storage {
         io_depth: 4,
         coalesce: CoalesceConfig::OBJECT_STORE,
         max_open_files: 4096,
+        opening_requests: 0,
         small_read_bytes: Some(64 << 10),
         reads_files_together: true,
         prefetches_runs: true,
@@ -135,6 +139,7 @@ impl Storage {
     pub const CACHED_OBJECTS: Self = Self {
         name: "object store, cache of 16 GiB",
         cache: Some(CacheSize { line_bytes: 256 << 10, bytes: 16 << 30 }),
+        opening_requests: 1,
         ..Self::OBJECTS
     };
 
@@ -149,6 +154,7 @@ impl Storage {
         io_depth: 4,
         coalesce: IO_URING,
         max_open_files: 256,
+        opening_requests: 0,
         small_read_bytes: None,
         reads_files_together: false,
         prefetches_runs: true,
