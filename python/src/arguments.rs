@@ -91,8 +91,8 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Threads {
 impl Threads {
     /// Returns the explicit number of threads, or the number of CPUs for "auto".
     pub fn or_all_cpus(&self) -> usize {
-        let processors = || thread::available_parallelism().map_or(1, |processors| processors.get());
-        if self.0 == 0 { processors() } else { self.0 }
+        let cpus = || thread::available_parallelism().map_or(1, |cpus| cpus.get());
+        if self.0 == 0 { cpus() } else { self.0 }
     }
 }
 

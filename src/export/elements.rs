@@ -70,7 +70,7 @@ impl ElementsBuilder {
     fn append_packed(&mut self, bytes: &[u8]) -> Result<()> {
         for &byte in bytes {
             if byte > 1 {
-                return Err(Error::corrupt("R-4.9", "a bool is neither 0 nor 1"));
+                return Err(Error::corrupt("R-4.9", format!("a bool is {byte}, expected 0 or 1")));
             }
             self.bits.append(byte == 1);
         }

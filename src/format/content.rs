@@ -321,13 +321,14 @@ pub(crate) fn check_unused_bits(dtype: DType, values: &[u8]) -> Result<()> {
     if unused == 0 || values.iter().fold(0, |any, byte| any | byte) & unused == 0 {
         return Ok(());
     }
-    Err(unused_bits_set(dtype))
+    Err(unused_bits_set(dtype, values))
 }
 
 #[cold]
-fn unused_bits_set(dtype: DType) -> Error {
+fn unused_bits_set(dtype: DType, values: &[u8]) -> Error {
     if dtype == DType::Bool {
-        return Error::corrupt("R-4.9", "a bool is neither 0 nor 1");
+        let wrong = values.iter().find(|byte| **byte > 1).copied().unwrap_or_default();
+        return Error::corrupt("R-4.9", format!("a bool is {wrong}, expected 0 or 1"));
     }
     let message = format!("an element of type {dtype} has bits set above the lowest {}", dtype.value_bits());
     Error::corrupt("R-4.13", message)

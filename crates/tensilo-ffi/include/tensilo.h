@@ -524,7 +524,7 @@ typedef struct tensilo_loader_options {
   // Whether `seed` is set: 0 or 1.
   uint32_t has_seed;
   // The maximum number of threads that decode at the same time; 0 means one less than the number
-  // of processors, but at least 1. Raise this number if `tensilo_metrics` shows more time for
+  // of CPUs, but at least 1. Raise this number if `tensilo_metrics` shows more time for
   // decoding than for fetching.
   uint32_t decode_threads;
   // The number of batches that are fetched at the same time; 0 means the number of decode

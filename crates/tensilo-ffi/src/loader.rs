@@ -114,7 +114,7 @@ pub struct tensilo_loader_options {
     /// Whether `seed` is set: 0 or 1.
     pub has_seed: u32,
     /// The maximum number of threads that decode at the same time; 0 means one less than the number
-    /// of processors, but at least 1. Raise this number if `tensilo_metrics` shows more time for
+    /// of CPUs, but at least 1. Raise this number if `tensilo_metrics` shows more time for
     /// decoding than for fetching.
     pub decode_threads: u32,
     /// The number of batches that are fetched at the same time; 0 means the number of decode

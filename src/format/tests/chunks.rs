@@ -124,7 +124,7 @@ fn an_element_that_all_equal_is_checked_as_each_of_them_would_be() {
         assert_eq!(check(dtype, validity, element), None, "{dtype} {element:?}");
     }
     for (dtype, validity, element, message) in [
-        (DType::Bool, None, &[2][..], "neither 0 nor 1"),
+        (DType::Bool, None, &[2][..], "a bool is 2, expected 0 or 1"),
         (DType::Utf8, None, &[0x80], "sample 0 of the chunk is not UTF-8"),
         (DType::U16, nulls, &[0, 1], "sample 4 of the chunk is null, but has values"),
     ] {

@@ -18,7 +18,7 @@ fn json_has_what_the_contract_names() {
     let folder = folder_of(&["a.tsl"]);
     // long enough to read each chunk in the warm-up, even on a busy machine
     let document = folder.json("bench a.tsl --json --seconds 0.5");
-    let members = ["schema", "file", "column", "dtype", "pattern", "batch", "threads", "cold", "warmed_up"];
+    let members = ["schema", "file", "column", "dtype", "access", "batch", "threads", "cold", "warmed_up"];
     let expected = json!(["tensilo.bench/1", "a.tsl", "x", "bf16", "random", 1, 1, false, true]);
     assert_eq!(Value::from_iter(members.map(|key| document[key].clone())), expected);
     assert_eq!(document["sample_count"], SAMPLES);
@@ -30,18 +30,18 @@ fn json_has_what_the_contract_names() {
 }
 
 #[test]
-fn every_column_is_measured_in_every_pattern() {
+fn every_column_is_measured_in_every_access_order() {
     let folder = folder_of(&["a.tsl"]);
     for column in NAMES {
-        for (pattern, batch, threads) in [("random", 7, 3), ("sequential", 1, 1), ("shuffled", 64, 2)] {
-            let words = format!("-c {column} --pattern {pattern} --batch {batch} --threads {threads}");
+        for (access, batch, threads) in [("random", 7, 3), ("sequential", 1, 1), ("shuffled", 64, 2)] {
+            let words = format!("-c {column} --access {access} --batch {batch} --threads {threads}");
             let document = folder.json(&format!("bench a.tsl --json --seconds 0.01 {words}"));
-            let choices = ["column", "pattern", "batch", "threads"].map(|key| document[key].clone());
-            assert_eq!(Value::from_iter(choices), json!([column, pattern, batch, threads]));
+            let choices = ["column", "access", "batch", "threads"].map(|key| document[key].clone());
+            assert_eq!(Value::from_iter(choices), json!([column, access, batch, threads]));
             assert!(document["read_samples"].as_u64().unwrap() >= batch * threads, "{document}");
         }
     }
-    let document = folder.json("bench a.tsl --json --seconds 0.01 --threads 64 --pattern sequential");
+    let document = folder.json("bench a.tsl --json --seconds 0.01 --threads 64 --access sequential");
     assert_eq!(document["threads"], SAMPLES, "at most one per sample");
 }
 
@@ -52,11 +52,11 @@ fn cold_reads_each_sample_at_most_once_or_is_refused() {
         folder.fails("bench a.tsl --cold", 2, "--cold");
         return;
     }
-    for pattern in ["random", "sequential", "shuffled"] {
-        let line = format!("bench a.tsl --json --cold --threads 3 --seconds 60 --pattern {pattern}");
+    for access in ["random", "sequential", "shuffled"] {
+        let line = format!("bench a.tsl --json --cold --threads 3 --seconds 60 --access {access}");
         let document = folder.json(&line);
         assert_eq!((&document["cold"], &document["warmed_up"]), (&json!(true), &json!(false)));
-        assert_eq!(document["read_samples"], SAMPLES, "{pattern}");
+        assert_eq!(document["read_samples"], SAMPLES, "{access}");
     }
 }
 
@@ -77,7 +77,7 @@ fn a_file_without_samples_has_nothing_to_measure() {
 #[test]
 fn text_has_a_line_for_each_fact() {
     let folder = folder_of(&["a.tsl"]);
-    let text = folder.text("bench a.tsl --seconds 0.01 -c r --batch 3 --threads 2 --pattern shuffled");
+    let text = folder.text("bench a.tsl --seconds 0.01 -c r --batch 3 --threads 2 --access shuffled");
     assert!(text.starts_with("file       a.tsl\ncolumn     r, i32 [*,2], 20 samples\n"), "{text}");
     let rows = ["reads      shuffled, batch 3, threads 2, warm", "io         pread", "measured ", "samples/s "];
     has(&text, &rows.map(|row| format!("\n{row}")).each_ref().map(String::as_str));
@@ -108,11 +108,11 @@ fn impossible_measurements_are_refused() {
         ("missing.tsl", 3, "missing.tsl"),
         ("none.tsl", 2, "no columns"),
         ("data -c x", 2, "this is a dataset"),
-        ("data --pattern sequential", 2, "this is a dataset"),
+        ("data --access sequential", 2, "this is a dataset"),
         ("a.tsl --decode-threads 2", 2, "--loader"),
         ("a.tsl --columns x", 2, "--loader"),
         ("a.tsl --gpus 4", 2, "--loader"),
-        ("a.tsl --loader --pattern random", 2, "--pattern"),
+        ("a.tsl --loader --access random", 2, "--access"),
         ("a.tsl --loader --io fast", 2, "--io"),
         ("a.tsl --io direct", 2, "--loader"),
         ("a.tsl --loader --columns nothing", 2, "nothing"),

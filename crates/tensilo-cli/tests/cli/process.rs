@@ -26,7 +26,7 @@ fn help_has_examples_and_every_option_of_the_contract() {
         ("get", "--format npy", "-c -i --format --as -o --nulls --force"),
         ("export", ".parquet", "-o --columns --force"),
         ("layout", "--svg train.svg", "--svg --width --verify --force"),
-        ("bench", "tensilo.bench/1", "-c --pattern --batch --threads --cold --seconds --json --loader"),
+        ("bench", "tensilo.bench/1", "-c --access --batch --threads --cold --seconds --json --loader"),
         ("plan", "tensilo.plan/1", "--nodes --ranks --batch --step-ms --columns --storage --streams --json"),
         ("dataset", "tensilo.log/1", "create add-columns repack gc log"),
     ] {
@@ -62,7 +62,7 @@ fn bad_usage_exits_with_2() {
         "get in.tsl -c x -i 1 --format csv",
         "export in.tsl",
         "bench",
-        "bench in.tsl --pattern backwards",
+        "bench in.tsl --access backwards",
         "bench in.tsl --batch 0",
         "bench in.tsl --threads 0",
         "plan",

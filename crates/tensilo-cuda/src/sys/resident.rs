@@ -242,7 +242,7 @@ impl ResidentBuilder {
             |position: usize| shapes.value_start(position).map(|byte| byte / width).ok_or_else(missing_sample);
         let row_of = |position: usize| {
             let row = rows.map_or(Some(position), |rows| rows.get(position).copied());
-            row.and_then(|row| row.checked_add(*uploaded_count)).ok_or_else(missing_sample)
+            row.and_then(|row| row.checked_add(*uploaded_count)).ok_or_else(no_such_row)
         };
         let mut by_start = entries
             .into_iter()
@@ -254,18 +254,18 @@ impl ResidentBuilder {
         by_start.sort_by_key(|(at, ..)| *at);
         let mut position = 0;
         for (at, elements, block) in by_start {
-            let block = u32::try_from(block_count.saturating_add(block as u64)).map_err(|_| too_many())?;
+            let block = u32::try_from(block_count.saturating_add(block as u64)).map_err(|_| too_many_blocks())?;
             while position < shapes.sample_count() && start_of(position)? < at.saturating_add(elements.len()) {
                 let in_block = start_of(position)?.checked_sub(at).ok_or_else(missing_sample)?;
-                let in_block = u32::try_from(elements.start.saturating_add(in_block)).map_err(|_| too_many())?;
-                *places.get_mut(row_of(position)?).ok_or_else(missing_sample)? = [block, in_block];
+                let in_block = u32::try_from(elements.start.saturating_add(in_block)).map_err(|_| sample_too_long())?;
+                *places.get_mut(row_of(position)?).ok_or_else(no_such_row)? = [block, in_block];
                 position += 1;
             }
         }
         for position in 0..shapes.sample_count() {
             let length = start_of(position + 1)?.saturating_sub(start_of(position)?);
-            *lengths.get_mut(row_of(position)?).ok_or_else(missing_sample)? =
-                u32::try_from(length).map_err(|_| too_many())?;
+            *lengths.get_mut(row_of(position)?).ok_or_else(no_such_row)? =
+                u32::try_from(length).map_err(|_| sample_too_long())?;
         }
         Ok(())
     }
@@ -329,11 +329,20 @@ impl ResidentBuilder {
 
 #[cold]
 fn missing_sample() -> CudaError {
-    Error::bad_argument("the blocks of a column do not contain all of its samples, or a row is outside the upload")
-        .into()
+    Error::bad_argument("the blocks of a column do not contain all of its samples").into()
 }
 
 #[cold]
-fn too_many() -> CudaError {
-    Error::bad_argument("a column has more than 2^32 blocks, or a sample has more than 2^32 elements").into()
+fn no_such_row() -> CudaError {
+    Error::bad_argument("a row is outside the upload").into()
+}
+
+#[cold]
+fn too_many_blocks() -> CudaError {
+    Error::bad_argument("a column has more than 2^32 blocks").into()
+}
+
+#[cold]
+fn sample_too_long() -> CudaError {
+    Error::bad_argument("a sample has more than 2^32 elements").into()
 }

@@ -15,7 +15,7 @@
 //!
 //! A batch is the unit of work: no data passes from one thread to another between stages. There are
 //! `io_depth` threads, and permits let at most `decode_threads` of them decode. A high I/O depth
-//! thus hides the latency of storage, without more decoding threads than there are processors.
+//! thus hides the latency of storage, without more decoding threads than there are CPUs.
 //!
 //! The samples of a step are computed from its number. So the threads need no coordination beyond a
 //! counter of steps, and a batch is the same whatever the number of threads. [`batch_reader`]

@@ -177,7 +177,7 @@ impl LoaderOptions {
         self
     }
 
-    /// Sets the minimum size of a batch that the GPU decodes, in delivered bytes. The processor
+    /// Sets the minimum size of a batch that the GPU decodes, in delivered bytes. The CPU
     /// decodes smaller batches, which is just as fast, and sends them decoded. The default is 1
     /// MiB; with 0, the GPU decodes every batch. The size of a batch is estimated from the previous
     /// batch.
@@ -195,8 +195,8 @@ impl LoaderOptions {
 
     /// Sets the maximum number of threads that decode concurrently.
     ///
-    /// The default, 0, means one less than the number of processors, but at least 1. This leaves
-    /// one processor for the consumer. Raise this number if the consumer waits and
+    /// The default, 0, means one less than the number of CPUs that the process can use, but at least
+    /// 1. This leaves one CPU for the consumer. Raise this number if the consumer waits and
     /// [`LoaderMetrics`](super::LoaderMetrics) show more decoding than fetching.
     pub fn decode_threads(mut self, threads: usize) -> Self {
         self.threads.decode_threads = threads;

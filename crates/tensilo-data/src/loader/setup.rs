@@ -1,6 +1,6 @@
 //! The resolved options of a loader, which all of its threads share and which never change.
 //!
-//! Defaults are resolved here: thread counts depend on the number of processors and on where the
+//! Defaults are resolved here: thread counts depend on the number of CPUs and on where the
 //! files are, and the order comes from the dataset. A forked process gets its own setup, with file
 //! handles and an I/O pool that share no lock with threads of the parent.
 
@@ -103,9 +103,9 @@ pub(super) struct Threads {
 impl Threads {
     /// Resolves the defaults, which depend on whether files are objects in a store.
     fn resolved(self, are_objects: bool) -> Self {
-        let processors = || thread::available_parallelism().map_or(1, NonZero::get);
+        let cpus = || thread::available_parallelism().map_or(1, NonZero::get);
         let or = |number: usize, default: usize| if number == 0 { default } else { number };
-        let decode_threads = or(self.decode_threads, processors().saturating_sub(1).max(1));
+        let decode_threads = or(self.decode_threads, cpus().saturating_sub(1).max(1));
         let io_depth = or(self.io_depth, if are_objects { OBJECT_IO_DEPTH } else { decode_threads });
         let io_depth = io_depth.max(decode_threads);
         let prefetch = or(self.prefetch, io_depth.saturating_mul(2)).max(io_depth);

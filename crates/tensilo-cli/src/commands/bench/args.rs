@@ -18,8 +18,8 @@ const BENCH: &str = "\
 Examples:
   tensilo bench train.tsl                        random samples, one at a time
   tensilo bench train.tsl -c mel --batch 256     gathers of 256 samples
-  tensilo bench train.tsl --pattern shuffled --threads 8
-  tensilo bench train.tsl --cold --pattern sequential
+  tensilo bench train.tsl --access shuffled --threads 8
+  tensilo bench train.tsl --cold --access sequential
   tensilo bench train.tsl --io mmap              from a memory map
   tensilo bench train.tsl --json | jq .ns_per_sample_p99
   tensilo bench train/ --loader --gpus 8 --step-ms 200
@@ -52,7 +52,7 @@ time. p50 and p99 are percentiles of the time to take a batch.
 
 JSON, schema tensilo.bench/1 (these members are stable, and more may be added;
 an unknown number is null):
-  schema, file, column, dtype, sample_count, pattern, batch, threads, cold
+  schema, file, column, dtype, sample_count, access, batch, threads, cold
   io           pread or mmap; object for an object store
   warmed_up    whether all chunks were read first
   read_samples, seconds, samples_per_s, decoded_gb_per_s (10^9)
@@ -77,9 +77,9 @@ pub(crate) struct BenchArgs {
     /// first column]
     #[arg(short, long, value_name = "COLUMN")]
     pub(super) column: Option<String>,
-    /// The order in which samples are read
+    /// The order in which the samples of a column are read
     #[arg(long, value_enum, default_value_t)]
-    pub(super) pattern: Pattern,
+    pub(super) access: Access,
     /// Samples per read [default: 1; with --loader, 256, or all samples if there are fewer]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1 << 20))]
     pub(super) batch: Option<u32>,
@@ -120,9 +120,9 @@ pub(super) enum IoName {
     Direct,
 }
 
-/// The values of `--pattern`.
+/// The values of `--access`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Pattern {
+pub(super) enum Access {
     /// Uniformly random with replacement; the same samples in every measurement
     #[default]
     Random,
@@ -139,7 +139,7 @@ const DEFAULT_GPUS: u32 = 8;
 #[command(next_help_heading = "Loader")]
 pub(super) struct LoaderArgs {
     /// Measure the batches of a loader, which prefetches from a file or a dataset
-    #[arg(long, conflicts_with_all = ["column", "pattern", "threads"])]
+    #[arg(long, conflicts_with_all = ["column", "access", "threads"])]
     pub(super) loader: bool,
     /// The columns of a batch [default: all]
     #[arg(long, value_name = "a,b")]
@@ -183,7 +183,7 @@ pub(in crate::commands) enum OrderName {
 impl BenchArgs {
     /// Returns whether any option for reads of one column is set.
     pub(super) fn has_column_options(&self) -> bool {
-        self.column.is_some() || self.pattern != Pattern::default() || self.threads != 1
+        self.column.is_some() || self.access != Access::default() || self.threads != 1
     }
 
     /// Returns whether any option for batches of a loader is set.

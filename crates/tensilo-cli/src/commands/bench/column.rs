@@ -1,14 +1,14 @@
 //! Measures reads of one column by several threads, each with its own cursor.
 //!
 //! Only reads are timed. The indices of the next samples are generated while the clock is stopped,
-//! and buffers reach their final size in the warm-up. A pattern selects the same samples in every
+//! and buffers reach their final size in the warm-up. An access order selects the same samples in every
 //! measurement. A shuffled pass uses the [`EpochOrder`] of the loader; its positions are divided
 //! among the threads.
 //!
 //! How many bytes are read for a cold sample is not measured here; `tensilo inspect --wide` shows
 //! it.
 
-use super::args::{BenchArgs, IoName, Pattern, Times, WARM_UP_FACTOR, drop_from_cache, name, per_second};
+use super::args::{BenchArgs, IoName, Access, Times, WARM_UP_FACTOR, drop_from_cache, name, per_second};
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, warn};
 use crate::output::{Output, print_json};
@@ -79,7 +79,7 @@ fn measure<'a>(args: &'a BenchArgs, column: &'a Column) -> Outcome<Report<'a>> {
     let about = |error| Failure::about(&args.file, error);
     let (sample_count, batch) = (column.sample_count(), args.batch.unwrap_or(1));
     let threads = u32::try_from(sample_count).unwrap_or(u32::MAX).min(args.threads);
-    let worker = |thread| Worker::new(column, Sequence::new(args.pattern, sample_count, thread, threads), batch);
+    let worker = |thread| Worker::new(column, Sequence::new(args.access, sample_count, thread, threads), batch);
     let mut workers = (0..threads).map(worker).collect::<Outcome<Vec<Worker>>>()?;
     let warmed_up = match args.cold {
         true => drop_from_cache(&args.file).map(|()| false)?,
@@ -238,9 +238,9 @@ struct Sequence {
 impl Sequence {
     /// Creates the sequence of thread `thread` of `threads`. `count` is at least 1 and at least
     /// `threads`.
-    fn new(pattern: Pattern, count: u64, thread: u32, threads: u32) -> Self {
-        let mode = if pattern == Pattern::Shuffled { Order::Shuffled } else { Order::Sequential };
-        let random = (pattern == Pattern::Random).then(|| u64::from(thread).wrapping_mul(0x9E6C_63D0_876A_3F35));
+    fn new(access: Access, count: u64, thread: u32, threads: u32) -> Self {
+        let mode = if access == Access::Shuffled { Order::Shuffled } else { Order::Sequential };
+        let random = (access == Access::Random).then(|| u64::from(thread).wrapping_mul(0x9E6C_63D0_876A_3F35));
         let at = |thread: u32| {
             let at = u128::from(count) * u128::from(thread) / u128::from(threads.max(1)); // < 2^96
             u64::try_from(at).unwrap_or(count) // at most `count`
@@ -320,7 +320,7 @@ impl Report<'_> {
             "column": self.column.name,
             "dtype": self.column.dtype.name(),
             "sample_count": self.sample_count,
-            "pattern": name(args.pattern),
+            "access": name(args.access),
             "batch": self.batch,
             "threads": self.threads,
             "io": self.io(),
@@ -358,7 +358,7 @@ impl Report<'_> {
                     format!("{name_of_column}, {} {}, {} samples", column.dtype, column.shape, self.sample_count),
                 ),
                 ("io", self.io().to_owned()),
-                ("reads", format!("{}, batch {}, threads {}, {cache}", name(args.pattern), self.batch, self.threads)),
+                ("reads", format!("{}, batch {}, threads {}, {cache}", name(args.access), self.batch, self.threads)),
                 ("measured", format!("{} samples in {:.2} s", counts.samples, counts.busy.as_secs_f64())),
                 ("samples/s", rate(per_second(counts.samples, counts.busy))),
                 ("decoded", or_dash(decoded, |rate| format!("{:.3} GB/s", rate / 1e9))),
@@ -373,10 +373,10 @@ impl Report<'_> {
 mod tests {
     use super::*;
 
-    fn pass(pattern: Pattern, count: u64, threads: u32) -> Vec<u64> {
+    fn pass(access: Access, count: u64, threads: u32) -> Vec<u64> {
         let mut all = Vec::new();
         for thread in 0..threads {
-            let mut sequence = Sequence::new(pattern, count, thread, threads);
+            let mut sequence = Sequence::new(access, count, thread, threads);
             let mut out = vec![0; usize::try_from(sequence.share.end - sequence.share.start).unwrap()];
             sequence.fill(&mut out);
             all.extend(out);
@@ -389,20 +389,20 @@ mod tests {
         for count in [1, 2, 3, 4, 5, 63, 64, 65, 1000, 4097] {
             for threads in [1, 2, 7] {
                 let in_order: Vec<u64> = (0..count).collect();
-                assert_eq!(pass(Pattern::Sequential, count, threads), in_order);
-                let mut samples = pass(Pattern::Shuffled, count, threads);
+                assert_eq!(pass(Access::Sequential, count, threads), in_order);
+                let mut samples = pass(Access::Shuffled, count, threads);
                 assert!(count < 63 || samples != in_order);
                 samples.sort_unstable();
                 assert_eq!(samples, in_order, "{count} samples, {threads} threads");
             }
         }
         let mut out = [0; 200];
-        Sequence::new(Pattern::Shuffled, 100, 0, 1).fill(&mut out);
+        Sequence::new(Access::Shuffled, 100, 0, 1).fill(&mut out);
         assert_ne!(out[..100], out[100..], "the next pass has a different order");
         let mut counts = [0_u32; 10];
-        let samples = pass(Pattern::Random, 10_000, 2);
+        let samples = pass(Access::Random, 10_000, 2);
         samples.iter().for_each(|&i| counts[usize::try_from(i / 1000).unwrap()] += 1);
         assert!(counts.iter().all(|count| (900..1100).contains(count)), "{counts:?}");
-        assert_eq!(samples, pass(Pattern::Random, 10_000, 2));
+        assert_eq!(samples, pass(Access::Random, 10_000, 2));
     }
 }

@@ -118,11 +118,11 @@ fn mode(args: &BenchArgs, order: OrderName, dataset: &Dataset) -> Outcome<Order>
 }
 
 /// Returns the numbers of decode threads to try by default: powers of two below the number of
-/// processors, and that number itself.
+/// CPUs, and that number itself.
 fn thread_counts() -> Vec<u32> {
-    let processors = available_parallelism().map_or(1, |number| u32::try_from(number.get()).unwrap_or(1));
+    let cpus = available_parallelism().map_or(1, |number| u32::try_from(number.get()).unwrap_or(1));
     let doubled = iter::successors(Some(1_u32), |number| number.checked_mul(2));
-    doubled.take_while(|number| *number < processors).chain([processors]).collect()
+    doubled.take_while(|number| *number < cpus).chain([cpus]).collect()
 }
 
 /// The results for one number of decode threads.

@@ -35,7 +35,7 @@ pub(crate) fn run(args: &BenchArgs, quiet: bool) -> Outcome {
     }
     if args.has_column_options() {
         return Err(Failure::Usage(format!(
-            "{path}: this is a dataset, so batches of several columns are measured, and --column, --pattern and \
+            "{path}: this is a dataset, so batches of several columns are measured, and --column, --access and \
              --threads do not apply; name one of its files, or select columns with --columns"
         )));
     }

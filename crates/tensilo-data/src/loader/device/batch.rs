@@ -64,7 +64,7 @@ impl DeviceBatch {
         let read = device.read_on_host.map_or(Ok(()), |read| read(batch.indices(), batch.epoch()));
         Err(read.err().unwrap_or_else(|| {
             DataError::Internal(format!(
-                "the GPU refused a block because of rule R-5.{}, but the processor accepts it: verify the files",
+                "the GPU refused a block because of rule R-5.{}, but the CPU accepts it: verify the files",
                 refusal.rule
             ))
         }))
