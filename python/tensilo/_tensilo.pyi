@@ -615,8 +615,8 @@ class Loader:
         order (str, optional): "windowed" shuffles runs of samples, and then the samples within
             windows of runs, so that files are read in long ranges. "shuffled" is a uniform shuffle
             of all samples. "sequential" does not shuffle. Default: "windowed".
-        window_sizes (tuple of int, optional): ``(samples per run, runs per window, streams)`` for "windowed".
-            Default: the sizes that the dataset records.
+        window_sizes (tuple of int, optional): ``(samples per run, runs per window, streams)`` for
+            "windowed". Default: the sizes that the dataset records.
         seed (int, optional): the seed of the shuffle. Default: 0.
         last_batch (str, optional): what happens to samples that do not fill a batch on every rank.
             "drop" leaves them out, "pad" adds samples from the start of the epoch, and "exact"

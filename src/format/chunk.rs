@@ -212,7 +212,12 @@ impl PartTable {
             || sum != u64::from(raw_bytes)
             || parts.values_at() + u64::from(parts.values.stored_bytes) != u64::from(body_bytes)
         {
-            let message = format!("the part table does not match the chunk: {parts:?}");
+            let stored = parts.values_at() + u64::from(parts.values.stored_bytes);
+            let message = format!(
+                "the part table does not match the chunk: its parts have {sum} raw bytes and {stored} stored bytes, \
+                 and encoding {}; the chunk has {raw_bytes}, {body_bytes} and {encoding}",
+                parts.values.encoding,
+            );
             return Err(Error::corrupt("R-4.4", message));
         }
         Ok(parts)

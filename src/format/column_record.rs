@@ -162,7 +162,16 @@ impl ColumnRecord {
                 || run.end() > footer_offset
                 || !uniform
             {
-                return Err(Error::corrupt("R-7.3", format!("a run of the index is invalid: {run:?}")));
+                let (count, chunks) = (run.sample_count, run.chunk_count);
+                let message = format!(
+                    "a run of the index is invalid: it starts with sample {}, expected {samples}; it has {count} samples \
+                     in {chunks} chunks, {} in each (0 if they differ), and ends at offset {}; the footer starts at \
+                     {footer_offset}",
+                    run.first_sample,
+                    run.samples_per_chunk,
+                    run.end(),
+                );
+                return Err(Error::corrupt("R-7.3", message));
             }
             samples = run.end_sample();
             chunks = chunks.saturating_add(run.chunk_count);

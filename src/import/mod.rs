@@ -15,6 +15,13 @@
 //! `reference.md` says which inputs there are, and what becomes of each type and of metadata.
 //!
 #![doc = include_str!("reference.md")]
+//!
+//! [small]: crate::DType::is_small
+//! [`ColumnSchema::is_struct_nulls`]: crate::ColumnSchema::is_struct_nulls
+//! [`WriterOptions::file_id`]: crate::WriterOptions::file_id
+//! [`WriterOptions::threads`]: crate::WriterOptions::threads
+//! [`default_open_files`]: crate::source::default_open_files
+//! [`nested`]: crate::nested
 
 #[cfg(feature = "arrow")]
 pub mod arrow;

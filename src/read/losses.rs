@@ -55,7 +55,7 @@ pub enum OnLoss {
     Substitute,
 }
 
-/// The lost samples among the samples of a file.
+/// The lost samples of a file, or its unconfirmed samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LostSamples {
     sample_count: u64,

@@ -276,8 +276,8 @@ pub(crate) fn dataset_document(dataset: &Dataset, facts: &DatasetFacts) -> Value
     })
 }
 
-/// Returns better sizes for a dataset in an object store if its runs are too short. A dataset that was
-/// written to a disk and copied has such runs.
+/// Returns better sizes for a dataset in an object store if its runs are too short. A dataset that
+/// was written to a disk and copied has such runs.
 fn advised_window_sizes(dataset: &Dataset, file_bytes: u64) -> Option<WindowSizes> {
     let is_object = dataset.io() == Io::Object;
     is_object.then(|| longer_runs(dataset.window_sizes(), dataset.sample_count(), file_bytes)).flatten()

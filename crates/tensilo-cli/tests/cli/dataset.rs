@@ -87,9 +87,8 @@ fn longer_runs_are_advised_for_an_object_store() {
     assert_eq!(folder.json("inspect data --json")["advised_window_sizes"], json!(null), "local files");
     let address = server.url("/data");
     let advised = &folder.json(&format!("inspect {address} --json"))["advised_window_sizes"];
-    // the dataset is smaller than one run
-    assert!(advised["run_samples"].as_u64().unwrap() > 1000, "{advised}");
-    assert_eq!((&advised["window_runs"], &advised["streams"]), (&json!(512), &json!(1)));
+    // the dataset is small, so it has one stream
+    assert!(advised["run_samples"].as_u64().unwrap() > 50 && advised["streams"] == 1, "{advised}");
     let command = format!("tensilo dataset set-window-sizes {address} --run-samples ");
     has(&folder.text(&format!("inspect {address}")), &["short for an object store", &command]);
 }

@@ -338,7 +338,8 @@ impl Dataset {
         self.0.groups.stored_bytes(&self.0.context())
     }
 
-    /// Makes room in memory for prefetched samples, if the operating system does not cache the files.
+    /// Makes room in memory for prefetched samples, if the operating system does not cache the
+    /// files.
     pub(crate) fn reserve_memory(&self, samples: u64) {
         let sample_bytes = self.stored_bytes().div_ceil(self.sample_count().max(1));
         self.0.store.reserve_memory(samples.saturating_mul(sample_bytes));

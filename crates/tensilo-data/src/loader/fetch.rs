@@ -8,11 +8,12 @@
 //! Reading these samples one by one would take many small random reads, although all samples of a
 //! run are needed before its window ends. So [`RunPrefetcher`] prefetches whole runs ahead of the
 //! batches: all runs in the current windows of the streams that this rank takes samples from, and a
-//! share of the next windows. This share is one run larger than the share of the current windows that
-//! the batches have read. In a job of many ranks, whose windows last for a few steps only, more
-//! windows are prefetched. The operating system then reads local files at sequential speed, and an
-//! object store answers many large requests at the same time. Runs are planned like batches, but no thread
-//! waits for their bytes. Errors are ignored, because reading the samples will report them.
+//! share of the next windows. This share is one run larger than the share of the current windows
+//! that the batches have read. In a job of many ranks, whose windows last for a few steps only,
+//! more windows are prefetched. The operating system then reads local files at sequential speed,
+//! and an object store answers many large requests at the same time. Runs are planned like batches,
+//! but no thread waits for their bytes. Errors are ignored, because reading the samples will report
+//! them.
 //!
 //! At the start, nothing of the current windows has been fetched, and they can hold gigabytes. So
 //! that the first batches do not wait for all of it, each batch prefetches the runs of its own
@@ -277,7 +278,7 @@ fn runs<'o>(setup: &Setup, order: &'o EpochOrder) -> Option<Runs<'o>> {
     let (rank, division) = (setup.rank, setup.division);
     match setup.view.datasets().first() {
         Some(dataset) if setup.reads_objects => order.runs_of(dataset.window_sizes().run.get().into(), rank, division),
-        _ => order.runs(rank, division),
+        _ => Runs::of(order, division, rank),
     }
 }
 

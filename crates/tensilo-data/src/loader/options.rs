@@ -168,9 +168,9 @@ impl LoaderOptions {
     /// decode are decoded on the host and sent together with the blocks.
     ///
     /// Such a loader supports neither [`LoaderOptions::transform`] nor
-    /// [`LoaderOptions::allocator`]. With [`OnDamage::Substitute`], a sample whose checksum does not
-    /// match is substituted. If the checksum of a sample matches but its encoding breaks a rule,
-    /// reading the batch fails.
+    /// [`LoaderOptions::allocator`]. With [`OnDamage::Substitute`], a sample whose checksum does
+    /// not match is substituted. If the checksum of a sample matches but its encoding breaks a
+    /// rule, reading the batch fails.
     #[cfg(feature = "cuda")]
     pub fn decode_on(mut self, gpu: &tensilo_cuda::Gpu) -> Self {
         self.gpu = Some(gpu.clone());
@@ -195,7 +195,8 @@ impl LoaderOptions {
 
     /// Sets the maximum number of threads that decode concurrently.
     ///
-    /// The default, 0, means one less than the number of CPUs that the process can use, but at least
+    /// The default, 0, means one less than the number of CPUs that the process can use, but at
+    /// least
     /// 1. This leaves one CPU for the consumer. Raise this number if the consumer waits and
     /// [`LoaderMetrics`](super::LoaderMetrics) show more decoding than fetching.
     pub fn decode_threads(mut self, threads: usize) -> Self {
@@ -315,10 +316,10 @@ impl LoaderOptions {
 
     /// Reads a range of samples of a view, checks them, and sends them in stored form to the GPU
     /// that was passed to [`LoaderOptions::decode_on`], where they stay. Sends samples from the
-    /// start of the range, in uploads of about 64 MiB, and stops before the upload that would exceed
-    /// `max_bytes`.
-    /// Columns must be numeric, and must either have a fixed shape, or be padded and vary only in
-    /// the first extent. The only supported casts are from `bf16` and `f16` to `f32`.
+    /// start of the range, in uploads of about 64 MiB, and stops before the upload that would
+    /// exceed `max_bytes`. Columns must be numeric, and must either have a fixed shape, or be
+    /// padded and vary only in the first extent. The only supported casts are from `bf16` and `f16`
+    /// to `f32`.
     ///
     /// Calls `progress` with the number of samples sent so far and the total. If `progress` returns
     /// `Break`, fails with an error of kind [`Cancelled`](tensilo::ErrorKind::Cancelled).

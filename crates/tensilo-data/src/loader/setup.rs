@@ -29,8 +29,8 @@ pub enum OnDamage {
     #[default]
     Error,
     /// Damaged samples are replaced by other samples, which are the same on every rank
-    /// ([`substitute_candidate`]). A file that does not match the manifest, or that cannot be opened
-    /// or read, is still an error.
+    /// ([`substitute_candidate`]). A file that does not match the manifest, or that cannot be
+    /// opened or read, is still an error.
     ///
     /// [`substitute_candidate`]: crate::substitute_candidate
     Substitute,
@@ -43,7 +43,7 @@ pub enum ReadAhead {
     /// Prefetches in the first epoch of an iterator, and in later epochs if the files are larger
     /// than half of the machine's memory or are in an object store. Does not prefetch if more than
     /// 64 ranks share a stream, or more than 8 if runs are short, because each machine would read
-    /// many runs of which it needs only a few samples.
+    /// many runs but need only a few samples of each.
     #[default]
     Auto,
     /// Always prefetches, no matter how many ranks share a stream.

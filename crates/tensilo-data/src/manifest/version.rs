@@ -169,8 +169,8 @@ impl Version {
         }
     }
 
-    /// Returns the default sizes for runs of about `run_bytes` stored bytes, from the groups that are
-    /// not in pages.
+    /// Returns the default sizes for runs of about `run_bytes` stored bytes, from the groups that
+    /// are not in pages.
     pub(crate) fn default_sizes(&self, run_bytes: u64) -> WindowSizes {
         let files = self.groups.iter().flat_map(|group| &group.files);
         let stored_bytes = files.map(|file| file.bytes).fold(0, u64::saturating_add);

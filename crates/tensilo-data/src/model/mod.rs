@@ -15,12 +15,12 @@
 //!   block, after its block index. Ranges are coalesced across gaps. The least recently used file
 //!   is closed. In windowed order, whole runs are prefetched instead.
 //! * **What a machine reads** are the reads of its ranks that its cache does not answer.
-//! * **The time of a step** is the longest of four: the wait for the slowest rank, which is simulated
-//!   step by step (`waits.rs`); the bytes of a machine over its bandwidth; its requests over its
-//!   limit; and the requests of all machines over theirs.
+//! * **The time of a step** is the longest of four: the wait for the slowest rank, which is
+//!   simulated step by step (`waits.rs`); the bytes of a machine over its bandwidth; its requests
+//!   over its limit; and the requests of all machines over theirs.
 //!
-//! One machine is simulated, in a sample of the steps of the first epoch. Not modelled are decoding,
-//! retries, other jobs, and the read-ahead of the operating system.
+//! One machine is simulated, in a sample of the steps of the first epoch. Not modelled are
+//! decoding, retries, other jobs, and the read-ahead of the operating system.
 //!
 //! `examples/scale` compares the model with real datasets, whose reads it counts.
 //! `tensilo plan` prints it for a dataset.
@@ -36,7 +36,7 @@ pub use reads::Traffic;
 pub use storage::{CacheSize, Latency, Storage};
 
 use crate::error::{DataError, Result};
-use crate::order::{Division, EpochOrder, LastBatch, Order, WindowSizes};
+use crate::order::{Division, EpochOrder, LastBatch, Order, Runs, WindowSizes};
 use reads::{Device, RankReads};
 use std::ops::Range;
 use std::time::Duration;
@@ -95,9 +95,9 @@ const MIN_STEPS: u64 = 64;
 /// counted.
 const MAX_SAMPLES: u64 = 1 << 19;
 
-/// Returns the steps that are counted; the steps before them fill the caches. In windowed order, most
-/// runs are read when a window starts. So whole windows are counted, from the middle of one to the
-/// middle of another.
+/// Returns the steps that are counted; the steps before them fill the caches. In windowed order,
+/// most runs are read when a window starts. So whole windows are counted, from the middle of one to
+/// the middle of another.
 fn sampled_steps(order: Order, division: Division, node_ranks: u32, n: u64) -> Range<u64> {
     let steps = division.steps(n, 0);
     let node_samples = u64::from(division.batch_size()).saturating_mul(node_ranks.into()).max(1);
@@ -191,7 +191,7 @@ impl RankWindows {
     fn of(order: Order, division: Division, storage: &Storage, n: u64) -> Option<Self> {
         let Order::Windowed(sizes) = order else { return None };
         let is_prefetched = storage.prefetches_runs && order.reads_whole_runs(division.world_size());
-        let windows = EpochOrder::new(order, n, 0, 0).runs(0, division)?.prefetched_windows();
+        let windows = Runs::of(&EpochOrder::new(order, n, 0, 0), division, 0)?.prefetched_windows();
         let opening_requests = storage.opening_requests;
         is_prefetched.then_some(Self { sizes, division, windows, opening_requests })
     }

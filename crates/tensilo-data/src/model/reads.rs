@@ -157,8 +157,8 @@ impl<'c> RankReads<'c> {
         Self { column, storage, open: Lru::new(storage.max_open_files), runs: Lru::new(max_runs) }
     }
 
-    /// Prefetches the runs of a batch that are not in memory. No batch waits for them: the loader has
-    /// requested them before.
+    /// Prefetches the runs of a batch that are not in memory. No batch waits for them: the loader
+    /// has requested them before.
     pub(super) fn prefetch_runs(&mut self, samples: &[u64], run: u64, device: &mut Device) {
         let waits = device.traffic.waits;
         for &sample in samples {

@@ -1,9 +1,9 @@
 //! How long a job waits for its data, step by step, if some responses take longer than others.
 //!
-//! The ranks of a job take each step together, so a step starts when the slowest rank has its batch.
-//! One response in a thousand may be slow: with 512 ranks, one rank waits for it in every second
-//! step. Whether the job waits too depends on how early the bytes were requested. So the time of a
-//! step cannot be computed from mean values, and is simulated instead:
+//! The ranks of a job take each step together, so a step starts when the slowest rank has its
+//! batch. One response in a thousand may be slow: with 512 ranks, one rank waits for it in every
+//! second step. Whether the job waits too depends on how early the bytes were requested. So the
+//! time of a step cannot be computed from mean values, and is simulated instead:
 //!
 //! * A batch is requested when the consumer has taken the batch `prefetch` steps before it, and one
 //!   of the `io_depth` threads of its rank is free. It takes the latency of each round trip, which
@@ -27,8 +27,8 @@ pub(super) struct BatchRequests {
     pub bytes: f64,
 }
 
-/// What all ranks together request for a window of each stream, or for all windows of a step if they
-/// are shorter.
+/// What all ranks together request for a window of each stream, or for all windows of a step if
+/// they are shorter.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct WindowRequests {
     /// The number of steps that take the samples of these windows, at least 1.
@@ -56,8 +56,8 @@ pub(super) struct JobRequests {
     pub window: Option<WindowRequests>,
 }
 
-/// The maximum number of ranks, and of requests for runs of a window, that are simulated. If there are
-/// more, each of them stands for several.
+/// The maximum number of ranks, and of requests for runs of a window, that are simulated. If there
+/// are more, each of them stands for several.
 const MAX_RANKS: u32 = 1 << 14;
 const MAX_WINDOW_REQUESTS: f64 = 65_536.0;
 /// The minimum and maximum number of steps that are simulated.
@@ -65,8 +65,8 @@ const MIN_STEPS: u64 = 64;
 const MAX_STEPS: u64 = 4096;
 /// The maximum number of latencies that are drawn, unless [`MIN_STEPS`] need more.
 const MAX_DRAWS: f64 = 5e6;
-/// The maximum number of latencies that are drawn for a batch. Each of them stands for several round
-/// trips if a batch has more.
+/// The maximum number of latencies that are drawn for a batch. Each of them stands for several
+/// round trips if a batch has more.
 const MAX_BATCH_DRAWS: f64 = 16.0;
 
 /// Returns the mean time between the starts of two steps in seconds, if a step takes `step_seconds`

@@ -2,10 +2,10 @@
 //!
 //! A step that starts at position `p` takes the positions `p .. p + G`, with `G = batch_size *
 //! world_size`. To divide them, they are listed stream by stream, and rank `r` takes the entries
-//! `r * batch_size .. (r + 1) * batch_size` of this list. The next step starts at `p + G`. All ranks
-//! thus have the same number of steps, and a rank computes its positions without communicating with
-//! the other ranks. The list is not built: the number of positions of a stream in a step is the
-//! difference of two divisions.
+//! `r * batch_size .. (r + 1) * batch_size` of this list. The next step starts at `p + G`. All
+//! ranks thus have the same number of steps, and a rank computes its positions without
+//! communicating with the other ranks. The list is not built: the number of positions of a stream
+//! in a step is the difference of two divisions.
 //!
 //! Streams are listed in the order of their reversed bits. A step that is shorter than the number
 //! of streams has consecutive streams, and the first of them would all be in one part of a list in

@@ -32,31 +32,6 @@ impl fmt::Display for Order {
     }
 }
 
-/// At most this many ranks are assumed to run on one machine.
-pub(super) const RANKS_PER_MACHINE: u32 = 8;
-/// If more machines share a stream, none of them reads its runs as a whole.
-const MAX_SHARING_MACHINES: u32 = 8;
-/// The average number of samples that a machine takes from a run that it reads as a whole, at least.
-const MIN_RUN_SAMPLES: u32 = 4;
-
-impl Order {
-    /// Returns whether a rank reads runs as a whole, ahead of its batches.
-    ///
-    /// A machine that shares a stream with others takes only some samples of each run. One request
-    /// for the whole run then reads more bytes than requests for these samples, but a request takes
-    /// as long as reading hundreds of samples.
-    pub(crate) fn reads_whole_runs(self, world_size: u32) -> bool {
-        match self {
-            Self::Windowed(sizes) => {
-                let machines = (sizes.run_samples() / MIN_RUN_SAMPLES).clamp(1, MAX_SHARING_MACHINES);
-                world_size <= sizes.streams().saturating_mul(RANKS_PER_MACHINE).saturating_mul(machines)
-            }
-            Self::Sequential => world_size <= RANKS_PER_MACHINE,
-            Self::Shuffled => false,
-        }
-    }
-}
-
 /// The sizes of [`Order::Windowed`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WindowSizes {

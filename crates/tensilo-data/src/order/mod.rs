@@ -31,8 +31,8 @@
 //!    contains no batch size and no number of ranks, so any number of ranks can continue from it. A
 //!    [`Receipt`] is a sum of hashes that proves which samples were taken.
 //!
-//! For example, take `n = 11`, runs of `K = 3` samples, `S = 2` streams with windows of `W = 1` run,
-//! and two ranks with batches of two samples:
+//! For example, take `n = 11`, runs of `K = 3` samples, `S = 2` streams with windows of `W = 1`
+//! run, and two ranks with batches of two samples:
 //!
 //! ```text
 //! samples    0 1 2 | 3 4 5 | 6 7 8 | 9 10    four runs; the last one is short
@@ -61,12 +61,13 @@
 //! repeats. The boundaries of runs depend only on sample numbers, never on files or chunks, so
 //! rewriting a dataset into different files does not change its order.
 //!
-//! Damaged samples can be replaced: [`substitute_candidate`] computes the replacement from a key, so
-//! all ranks choose the same one.
+//! Damaged samples can be replaced: [`substitute_candidate`] computes the replacement from a key,
+//! so all ranks choose the same one.
 
 mod division;
 mod kind;
 mod permutation;
+mod runs;
 mod state;
 mod windowed;
 
@@ -74,10 +75,10 @@ pub use division::{Division, LastBatch};
 pub use kind::{Order, WindowSizes};
 pub use permutation::Permutation;
 pub(crate) use permutation::{Purpose, absorb, key};
+pub(crate) use runs::Runs;
 pub use state::{Receipt, State};
 
 use crate::error::{DataError, Result};
-use kind::RANKS_PER_MACHINE;
 use std::ops::Range;
 use windowed::Windowed;
 
@@ -204,25 +205,6 @@ impl EpochOrder {
         }
     }
 
-    /// Returns the runs of the streams that a rank takes samples from, or `None` if the order is not
-    /// windowed.
-    pub(crate) fn runs(&self, rank: u32, division: Division) -> Option<Runs<'_>> {
-        match &self.0 {
-            Kind::Windowed(windowed) => Some(Runs(RunsKind::Windowed(RankRuns::new(windowed, rank, division)))),
-            _ => None,
-        }
-    }
-
-    /// Returns consecutive runs of `samples` samples for a sequential order, and
-    /// [`runs`](Self::runs) for a windowed order. Returns `None` for a shuffled order, which has no
-    /// runs.
-    pub(crate) fn runs_of(&self, samples: u64, rank: u32, division: Division) -> Option<Runs<'_>> {
-        match &self.0 {
-            Kind::Sequential(n) => Some(Runs(RunsKind::Sequential { n: *n, run: samples.max(1) })),
-            _ => self.runs(rank, division),
-        }
-    }
-
     /// Returns the position of a sample, or `None` if there is no such sample. This is the inverse
     /// of [`EpochOrder::sample_at`], at the same cost.
     #[inline]
@@ -235,125 +217,6 @@ impl EpochOrder {
     }
 }
 
-/// The runs that a rank reads, in the sequence in which it needs them.
-pub(crate) struct Runs<'o>(RunsKind<'o>);
-
-enum RunsKind<'o> {
-    Windowed(RankRuns<'o>),
-    Sequential { n: u64, run: u64 },
-}
-
-/// The runs of the streams that a rank takes samples from: the first run of each of these streams,
-/// then the second of each, and so on. The last runs of some streams may not exist.
-struct RankRuns<'o> {
-    order: &'o Windowed,
-    /// The streams, as numbers in the list of a step: the bits of a stream are reversed.
-    streams: Range<u64>,
-    /// The number of windows of each stream that are prefetched besides the current one and the
-    /// next one.
-    more_windows: u64,
-}
-
-/// The number of steps of which the samples are prefetched, if memory suffices. In a large job, a
-/// window ends after a few steps. Waiting for the next one for the time of a few steps is not
-/// enough, because a few responses of an object store take much longer than usual.
-const PREFETCHED_STEPS: u64 = 64;
-
-impl<'o> RankRuns<'o> {
-    fn new(order: &'o Windowed, rank: u32, division: Division) -> Self {
-        let (count, world_size) = (order.stream_count(), u64::from(division.world_size()));
-        let rank = u64::from(rank).min(world_size - 1); // at least 0
-        // no overflow: at most 2^42; a stream can be shared with the neighboring ranks
-        let streams = rank * count / world_size..((rank + 1) * count).div_ceil(world_size);
-        // the ranks of a machine together prefetch no more than two windows of all streams
-        let machine_streams = (streams.end - streams.start).saturating_mul(RANKS_PER_MACHINE.into());
-        let max_windows = (2 * count / machine_streams.max(1)).saturating_sub(2);
-        let step_windows = division.step_samples().saturating_mul(PREFETCHED_STEPS);
-        let windows = step_windows.div_ceil(order.window_samples().saturating_mul(count).max(1));
-        Self { order, streams, more_windows: windows.min(max_windows) }
-    }
-
-    fn stream_count(&self) -> u64 {
-        self.streams.end - self.streams.start // at least 1
-    }
-
-    fn at(&self, number: u64) -> Option<Range<u64>> {
-        let listed = self.streams.start + number % self.stream_count();
-        let bits = self.order.stream_count().trailing_zeros();
-        let stream = listed.reverse_bits().checked_shr(u64::BITS - bits).unwrap_or(0);
-        self.order.run_at(stream, number / self.stream_count())
-    }
-}
-
-/// The number of runs that are prefetched in a sequential order, including the current run.
-const SEQUENTIAL_PREFETCH_RUNS: u64 = 32;
-
-impl Runs<'_> {
-    /// Returns the number of runs, including those that do not exist.
-    pub(crate) fn count(&self) -> u64 {
-        match &self.0 {
-            RunsKind::Windowed(runs) => runs.order.max_runs().saturating_mul(runs.stream_count()),
-            RunsKind::Sequential { n, run } => n.div_ceil(*run),
-        }
-    }
-
-    /// Returns the maximum number of windows of a stream that are prefetched and not finished, or 1
-    /// if the order has no windows.
-    pub(crate) fn prefetched_windows(&self) -> u64 {
-        match &self.0 {
-            RunsKind::Windowed(runs) => runs.more_windows.saturating_add(2),
-            RunsKind::Sequential { .. } => 1,
-        }
-    }
-
-    /// Returns the maximum number of samples in the runs that are prefetched and not finished.
-    pub(crate) fn prefetched_samples(&self) -> u64 {
-        match &self.0 {
-            RunsKind::Windowed(runs) => {
-                let windows = self.prefetched_windows().saturating_mul(runs.stream_count());
-                runs.order.window_samples().saturating_mul(windows)
-            }
-            RunsKind::Sequential { run, .. } => run.saturating_mul(SEQUENTIAL_PREFETCH_RUNS),
-        }
-    }
-
-    /// Returns the samples of a run, given its rank in this sequence.
-    pub(crate) fn at(&self, number: u64) -> Option<Range<u64>> {
-        match &self.0 {
-            RunsKind::Windowed(runs) => runs.at(number),
-            RunsKind::Sequential { n, run } => {
-                let start = number.saturating_mul(*run);
-                (start < *n).then(|| start..start.saturating_add(*run).min(*n))
-            }
-        }
-    }
-
-    /// Returns the number of runs, counted from the first, that should have been prefetched by the
-    /// time the epoch reaches this position.
-    pub(crate) fn prefetch_count(&self, position: u64) -> u64 {
-        match &self.0 {
-            RunsKind::Windowed(runs) => {
-                let ahead = runs.order.window_runs().saturating_mul(runs.more_windows);
-                let count = runs.order.runs_to_prefetch(position).saturating_add(ahead);
-                count.saturating_mul(runs.stream_count())
-            }
-            RunsKind::Sequential { run, .. } => (position / run).saturating_add(SEQUENTIAL_PREFETCH_RUNS),
-        }
-    }
-
-    /// Returns the number of runs, counted from the first, that are not needed at this position or
-    /// later.
-    pub(crate) fn finished_count(&self, position: u64) -> u64 {
-        match &self.0 {
-            RunsKind::Windowed(runs) => {
-                let count = runs.order.runs_begun(position).saturating_sub(runs.order.window_runs());
-                count.saturating_mul(runs.stream_count())
-            }
-            RunsKind::Sequential { run, .. } => position / run,
-        }
-    }
-}
-
 /// The maximum number of attempts to find a substitute.
 pub(crate) const MAX_SUBSTITUTE_ATTEMPTS: u64 = 64;
 
@@ -362,43 +225,4 @@ pub(crate) const MAX_SUBSTITUTE_ATTEMPTS: u64 = 64;
 /// not damaged. Every rank computes the same candidates. Returns `None` if the view is empty.
 pub fn substitute_candidate(sample_count: u64, seed: u64, epoch: u64, sample: u64, attempt: u64) -> Option<u64> {
     key(Purpose::Substitute, [seed, epoch, sample, attempt]).checked_rem(sample_count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        /// Each run is prefetched at least the time of the shortest run before its window starts,
-        /// only runs in use are in memory, and not more of them than memory is reserved for.
-        #[test]
-        fn runs_are_prefetched_before_they_are_needed(
-            (run, window, stream_bits) in (1..20_u32, 1..6_u32, 0..4_u32),
-            (runs, shortfall) in (1..200_u64, 0..20_u64),
-            (batch_size, world_size) in (1..50_u32, 1..20_u32),
-            rank in 0..20_u32,
-        ) {
-            let n = (runs * u64::from(run)).saturating_sub(shortfall % u64::from(run)).max(1);
-            let sizes = WindowSizes::new(run, window)?.with_streams(1 << stream_bits)?;
-            let division = Division::new(batch_size, world_size, LastBatch::Drop)?;
-            let order = EpochOrder::new(Order::Windowed(sizes), n, 1, 0);
-            let runs = order.runs(rank % world_size, division).expect("windows");
-            let numbers: Vec<Range<u64>> = (0..runs.count()).filter_map(|number| runs.at(number)).collect();
-            let shortest = numbers.iter().map(|run| run.end - run.start).min().unwrap_or(0);
-            for position in 0..n {
-                let sample = order.sample_at(position).expect("a sample");
-                let Some(number) = (0..runs.count()).find(|&at| runs.at(at).is_some_and(|run| run.contains(&sample)))
-                else {
-                    continue; // a run of another rank
-                };
-                prop_assert!(number >= runs.finished_count(position));
-                let early = position.saturating_sub(shortest << stream_bits);
-                prop_assert!(number < runs.prefetch_count(early), "{number} at {position} of {n}");
-                let in_memory = runs.prefetch_count(position) - runs.finished_count(position);
-                prop_assert!(in_memory * u64::from(run).min(n) <= runs.prefetched_samples());
-            }
-            prop_assert!(numbers.iter().all(|run| !run.is_empty() && run.end <= n));
-        }
-    }
 }

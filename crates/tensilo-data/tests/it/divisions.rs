@@ -1,5 +1,5 @@
-//! Ranks divide an epoch without loss, each reads its own runs, and any number of ranks resumes from
-//! any step.
+//! Ranks divide an epoch without loss, each reads its own runs, and any number of ranks resumes
+//! from any step.
 
 use proptest::prelude::*;
 use std::collections::BTreeSet;

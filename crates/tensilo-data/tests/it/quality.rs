@@ -76,7 +76,8 @@ const RANKS: u32 = 8;
 const BATCH: u32 = 256;
 const STREAMS: [u32; 4] = [1, 8, 64, 1024];
 
-/// Returns the batches of an epoch in windowed order: the batches of a rank, or whole steps of the job.
+/// Returns the batches of an epoch in windowed order: the batches of a rank, or whole steps of the
+/// job.
 fn batches(streams: u32, window_runs: u32, rank: Option<u32>) -> Vec<Vec<u64>> {
     let sizes = WindowSizes::new(RUN as u32, window_runs / streams).and_then(|sizes| sizes.with_streams(streams));
     let order = EpochOrder::new(Order::Windowed(sizes.unwrap()), RUNS * RUN, 14, 3);
@@ -91,14 +92,15 @@ fn batches(streams: u32, window_runs: u32, rank: Option<u32>) -> Vec<Vec<u64>> {
     (0..division.steps(RUNS * RUN, 0)).map(batch_at).collect()
 }
 
-/// The batches with one stream and as many runs in its window as a batch is compared with: all of them for
-/// a step, and one rank's share for a batch of a rank, which reads that many runs at a time.
+/// The batches with one stream and as many runs in its window as a batch is compared with: all of
+/// them for a step, and one rank's share for a batch of a rank, which reads that many runs at a
+/// time.
 fn with_one_stream(rank: Option<u32>) -> Vec<Vec<u64>> {
     batches(1, if rank.is_some() { WINDOW_RUNS / RANKS } else { WINDOW_RUNS }, rank)
 }
 
-/// Returns the shares of consecutive samples that are in the same run and that ascend, and their mean
-/// distance as a share of the dataset.
+/// Returns the shares of consecutive samples that are in the same run and that ascend, and their
+/// mean distance as a share of the dataset.
 fn neighbors(batches: &[Vec<u64>]) -> [f64; 3] {
     let samples = batches.concat();
     let mean = |of: &dyn Fn(u64, u64) -> f64| {

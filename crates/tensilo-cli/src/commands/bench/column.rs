@@ -1,14 +1,14 @@
 //! Measures reads of one column by several threads, each with its own cursor.
 //!
 //! Only reads are timed. The indices of the next samples are generated while the clock is stopped,
-//! and buffers reach their final size in the warm-up. An access order selects the same samples in every
-//! measurement. A shuffled pass uses the [`EpochOrder`] of the loader; its positions are divided
-//! among the threads.
+//! and buffers reach their final size in the warm-up. An access order selects the same samples in
+//! every measurement. A shuffled pass uses the [`EpochOrder`] of the loader; its positions are
+//! divided among the threads.
 //!
 //! How many bytes are read for a cold sample is not measured here; `tensilo inspect --wide` shows
 //! it.
 
-use super::args::{BenchArgs, IoName, Access, Times, WARM_UP_FACTOR, drop_from_cache, name, per_second};
+use super::args::{Access, BenchArgs, IoName, Times, WARM_UP_FACTOR, drop_from_cache, name, per_second};
 use crate::failure::{Failure, Outcome};
 use crate::open::{self, warn};
 use crate::output::{Output, print_json};

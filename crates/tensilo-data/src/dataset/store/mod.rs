@@ -34,8 +34,8 @@ pub(super) trait Store: Debug + Send + Sync {
         WindowSizes::FILE_RUN_BYTES
     }
 
-    /// Makes room for prefetched bytes in memory. The default implementation does nothing; it is for
-    /// stores whose files the operating system caches.
+    /// Makes room for prefetched bytes in memory. The default implementation does nothing; it is
+    /// for stores whose files the operating system caches.
     fn reserve_memory(&self, _bytes: u64) {}
 
     /// Creates the folder of the dataset and its missing parents. Returns the folders that were
