@@ -25,19 +25,19 @@ __all__ = ["convert", "read"]
 _PARTITION_BYTES = 128 << 20
 
 
-def convert(inputs: Any, out: str | PathLike[str], **options: Any) -> _tensilo.Dataset:
+def convert(inputs: Any, output: str | PathLike[str], **options: Any) -> _tensilo.Dataset:
     """Converts files to a new dataset, with one Dask task per data file, and opens it.
 
     Dask can repeat tasks: a repeated task writes the same file.
 
     Args:
-        inputs, out, **options: the arguments of ``tensilo.distributed.plan``, which also lists the errors.
+        inputs, output, **options: the arguments of ``tensilo.distributed.plan``, which also lists the errors.
     """
-    tasks = distributed.plan(inputs, out, **options)
+    tasks = distributed.plan(inputs, output, **options)
     run = dask.delayed(distributed.run)
     fragments = dask.compute(*[run(task, dask_key_name=_name(task)) for task in tasks])
-    distributed.commit(out, fragments)
-    return _tensilo.open(out)
+    distributed.commit(output, fragments)
+    return _tensilo.open(output)
 
 
 def read(

@@ -41,7 +41,7 @@ _BLOCK_BYTES = 64 << 20
 
 def convert(
     inputs: Any,
-    out: _Path,
+    output: _Path,
     *,
     ray_remote_args: Mapping[str, Any] | None = None,
     run: Callable[[distributed.Task], distributed.Fragment] = distributed.run,
@@ -53,13 +53,13 @@ def convert(
     ``shard_bytes``.
 
     Args:
-        inputs, out, **options: the arguments of ``tensilo.distributed.plan``.
+        inputs, output, **options: the arguments of ``tensilo.distributed.plan``.
         ray_remote_args: options of the Ray tasks, such as ``{"num_cpus": 2}``. Default: a task has one CPU, and is
             retried up to 10 times if its worker dies.
         run: the function that runs a task. Default: ``tensilo.distributed.run``. A replacement must call
             that function.
     """
-    tasks = distributed.plan(inputs, out, **options)
+    tasks = distributed.plan(inputs, output, **options)
     remote: Any = ray.remote(**{"num_cpus": 1, "max_retries": _RETRIES, **(ray_remote_args or {})})(run)
     pending = [remote.remote(task) for task in tasks]
     try:
@@ -68,8 +68,8 @@ def convert(
         for reference in pending:
             ray.cancel(reference)
         raise
-    distributed.commit(out, fragments)
-    return _tensilo.open(out)
+    distributed.commit(output, fragments)
+    return _tensilo.open(output)
 
 
 def read(
@@ -91,7 +91,7 @@ def read(
 
 def write(
     dataset: ray.data.Dataset,
-    out: _Path,
+    output: _Path,
     *,
     rows_per_file: int | None = None,
     concurrency: int | None = None,
@@ -105,7 +105,7 @@ def write(
 
     Args:
         dataset: the Ray Data dataset.
-        out: the folder, or a prefix of an object store.
+        output: the folder, or a prefix of an object store.
         rows_per_file: the minimum number of samples in a file. Default: one block per file.
         concurrency, ray_remote_args: see ``ray.data.Dataset.write_datasink``.
         **options: the options bf16, casts, columns, skip, shapes, null_elements and profile of
@@ -114,9 +114,9 @@ def write(
     Raises:
         ValueError: the Ray Data dataset has no rows.
     """
-    sink = Sink(out, rows_per_file=rows_per_file, **options)
+    sink = Sink(output, rows_per_file=rows_per_file, **options)
     dataset.write_datasink(sink, concurrency=concurrency, ray_remote_args=ray_remote_args)
-    return _tensilo.open(out)
+    return _tensilo.open(output)
 
 
 class Source(Datasource):
@@ -181,7 +181,7 @@ class Sink(Datasink[list[distributed.Fragment]]):
 
     def __init__(
         self,
-        out: _Path,
+        output: _Path,
         *,
         rows_per_file: int | None = None,
         bf16: bool = False,
@@ -192,7 +192,7 @@ class Sink(Datasink[list[distributed.Fragment]]):
         null_elements: str = "keep",
         profile: str | Mapping[str, str] = "balanced",
     ) -> None:
-        self._folder = absolute(out)
+        self._folder = absolute(output)
         if _tensilo._has_manifest(self._folder):
             raise FileExistsError(f"{self._folder}: the dataset already exists; choose another folder")
         # drawn once on the driver, so that all attempts of a task write the same file

@@ -53,19 +53,19 @@ _WIDER = {
 }
 
 
-def convert(spark: SparkSession, inputs: Any, out: str | PathLike[str], **options: Any) -> _tensilo.Dataset:
+def convert(spark: SparkSession, inputs: Any, output: str | PathLike[str], **options: Any) -> _tensilo.Dataset:
     """Converts files to a new dataset, with one Spark task per data file, and opens it.
 
     Spark can repeat tasks: a repeated task writes the same file.
 
     Args:
         spark: the Spark session.
-        inputs, out, **options: the arguments of ``tensilo.distributed.plan``, which also lists the errors.
+        inputs, output, **options: the arguments of ``tensilo.distributed.plan``, which also lists the errors.
     """
-    tasks = distributed.plan(inputs, out, **options)
+    tasks = distributed.plan(inputs, output, **options)
     fragments = spark.sparkContext.parallelize(tasks, len(tasks)).map(distributed.run).collect()
-    distributed.commit(out, fragments)
-    return _tensilo.open(out)
+    distributed.commit(output, fragments)
+    return _tensilo.open(output)
 
 
 class Source(DataSource):

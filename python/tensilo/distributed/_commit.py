@@ -15,14 +15,14 @@ from ._task import Fragment, Job
 _DIFFERENT_JOBS = "the fragments belong to different jobs: commit each job separately"
 
 
-def commit(out: str | PathLike[str], fragments: Iterable[Fragment]) -> int:
+def commit(output: str | PathLike[str], fragments: Iterable[Fragment]) -> int:
     """Publishes the files of a job as a version of the dataset, and returns the version number.
 
     Readers see either the previous version or all of the new one. If the version already has these files, nothing
     changes, so it is safe to retry if you do not know whether a commit succeeded.
 
     Args:
-        out: the folder of the dataset, or a prefix of an object store.
+        output: the folder of the dataset, or a prefix of an object store.
         fragments: the results of ``run``, in any order. Duplicates are allowed.
 
     Raises:
@@ -46,7 +46,7 @@ def commit(out: str | PathLike[str], fragments: Iterable[Fragment]) -> int:
             raise ValueError(_DIFFERENT_JOBS)
         _check_alike(first, fragment)
     _check_complete(first.job, found)
-    job = (absolute(out), first.job.version, first.job.number)
+    job = (absolute(output), first.job.version, first.job.number)
     return _tensilo._publish(job, first.schema, [found[number].file for number in sorted(found)], first.job.change)
 
 

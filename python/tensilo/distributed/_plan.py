@@ -28,7 +28,7 @@ _Plan = tuple[list[tuple[str, int, bytes]], _tensilo.Schema, list[tuple[int, int
 
 def plan(
     inputs: Any,
-    out: _Path,
+    output: _Path,
     *,
     shard_bytes: int | str = "1GiB",
     bf16: bool = False,
@@ -48,7 +48,7 @@ def plan(
 
     Args:
         inputs: a path, a folder or a pattern, each local or in an object store, or a list of these.
-        out: the folder of the dataset, or a prefix of an object store.
+        output: the folder of the dataset, or a prefix of an object store.
         shard_bytes: the raw size of a file: a number of bytes, or a string such as "1GiB". A task writes one file.
             Default: "1GiB".
         bf16, casts, columns, skip, shapes, null_elements, profile, progress: see ``tensilo.convert``.
@@ -66,7 +66,7 @@ def plan(
     differ in length. Columns of scalars, and of tensors with a declared fixed shape, are not read.
     """
     options = conversion(bf16, casts, columns, skip, shapes, null_elements, profile)
-    folder = absolute(out)
+    folder = absolute(output)
     with progress_callback(progress) as show:
         planned = _tensilo._plan(all_absolute(inputs), folder, options, shard_bytes, threads, show)
     if not planned[2]:
@@ -75,7 +75,7 @@ def plan(
 
 
 def plan_append(
-    out: _Path,
+    output: _Path,
     inputs: Any,
     *,
     shard_bytes: int | str = "1GiB",
@@ -91,7 +91,7 @@ def plan_append(
     version in the meantime, ``commit`` raises ``ConflictError``: plan again.
 
     Args:
-        out: the folder of the dataset, or a prefix of an object store.
+        output: the folder of the dataset, or a prefix of an object store.
         inputs: a path, a folder or a pattern, each local or in an object store, or a list of these.
         shard_bytes: the raw size of a file: a number of bytes, or a string such as "1GiB". A task writes one file.
             Default: "1GiB".
@@ -101,7 +101,7 @@ def plan_append(
     Returns:
         The tasks. The list is empty if the inputs have no samples.
     """
-    folder = absolute(out)
+    folder = absolute(output)
     with progress_callback(progress) as show:
         planned, version = _tensilo._plan_append(
             folder, all_absolute(inputs), skip_extra_columns, null_elements, profile, shard_bytes, threads, show

@@ -92,8 +92,36 @@ impl ColumnCheck {
         if *found == expected {
             return Ok(());
         }
-        let message = format!("the footer's facts do not match the file: found {found:?}, expected {expected:?}");
-        Err(Error::corrupt("R-7.4", message))
+        Err(Error::corrupt("R-7.4", differences(found, &expected)))
+    }
+}
+
+/// Says which facts of a column in the footer differ from those that the file implies.
+#[cold]
+fn differences(found: &ColumnRecord, expected: &ColumnRecord) -> String {
+    let encodings = |record: &ColumnRecord| {
+        let counts = record.encodings.iter().map(|(id, chunks)| format!("{chunks} chunks with encoding {id}"));
+        counts.collect::<Vec<_>>().join(", ")
+    };
+    let facts = |record: &ColumnRecord| {
+        [
+            format!("{} raw bytes", record.raw_bytes),
+            format!("{} stored bytes", record.stored_bytes),
+            format!("{} nulls", record.null_count),
+            format!("{} chunks", record.chunk_count),
+            encodings(record),
+            format!("an index of {} runs", record.runs.len()),
+        ]
+    };
+    let differing: Vec<String> = facts(found)
+        .into_iter()
+        .zip(facts(expected))
+        .filter(|(found, expected)| found != expected)
+        .map(|(found, expected)| format!("{found}, expected {expected}"))
+        .collect();
+    match differing.is_empty() {
+        true => "the runs of the index in the footer do not match the chunks of the file".to_owned(),
+        false => format!("the footer does not match the chunks of the file: it states {}", differing.join("; ")),
     }
 }
 

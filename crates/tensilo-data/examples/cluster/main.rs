@@ -41,10 +41,10 @@ const ELEMENTS: usize = 512;
 const BATCH: u32 = 64;
 /// The time of a step with data in memory.
 const STEP: Duration = Duration::from_millis(10);
-const LATENCY: Duration = Duration::from_millis(100);
+const LATENCY: Duration = Duration::from_millis(20);
 /// The bandwidths of a connection and of a node, in bytes per second.
 const CONNECTION_RATE: u64 = 8_000_000;
-const NODE_RATE: u64 = 2_500_000;
+const NODE_RATE: u64 = 2_000_000;
 /// One in this number of requests is answered with 503.
 const FAULT_RATE: u64 = 50;
 /// The maximum difference of requests and bytes, and of waits.
@@ -68,7 +68,7 @@ fn main() -> Result<(), Failure> {
             let job = Job { batch_size: BATCH, nodes, node_ranks: 1, step: STEP };
             let epoch_steps = job.division()?.steps(dataset.sample_count(), 0);
             // each shuffled batch has samples of many files, so fewer steps are enough
-            let steps = if order == Order::Shuffled { epoch_steps.min(20) } else { epoch_steps };
+            let steps = if order == Order::Shuffled { epoch_steps.min(8) } else { epoch_steps };
             let measured = measure(&server, &job, order, has_cache, steps)?;
             let predicted = predict(&columns, &job, order, has_cache, 0..steps)?;
             is_right &= write_row(&job, order, has_cache, &measured, &predicted);
@@ -159,14 +159,15 @@ fn predict(
     has_cache: bool,
     steps: Range<u64>,
 ) -> Result<Reads, Failure> {
+    let kind = if has_cache { Storage::CACHED_OBJECTS } else { Storage::OBJECTS };
     let storage = Storage {
         latency: Latency::constant(LATENCY.as_secs_f64()),
         request_bandwidth: CONNECTION_RATE as f64,
         node_bandwidth: NODE_RATE as f64,
         node_requests: f64::INFINITY,
         total_requests: f64::INFINITY,
-        cache: has_cache.then_some(CacheSize { bytes: node::CACHE_BYTES, ..Storage::CACHED_OBJECTS.cache.unwrap() }),
-        ..Storage::OBJECTS
+        cache: kind.cache.map(|cache| CacheSize { bytes: node::CACHE_BYTES, ..cache }),
+        ..kind
     };
     let column = columns.first().ok_or("the dataset has no columns")?;
     let traffic: Traffic = model::simulate(column, order, job, &storage, steps)?;

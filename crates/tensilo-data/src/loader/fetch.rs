@@ -277,7 +277,9 @@ impl BatchSamples {
 fn runs<'o>(setup: &Setup, order: &'o EpochOrder) -> Option<Runs<'o>> {
     let (rank, division) = (setup.rank, setup.division);
     match setup.view.datasets().first() {
-        Some(dataset) if setup.reads_objects => order.runs_of(dataset.window_sizes().run.get().into(), rank, division),
+        Some(dataset) if setup.reads_objects => {
+            Runs::of_any(order, division, rank, dataset.window_sizes().run.get().into())
+        }
         _ => Runs::of(order, division, rank),
     }
 }
