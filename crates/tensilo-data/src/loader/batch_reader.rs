@@ -86,7 +86,7 @@ impl BatchReader {
         let (mut samples, mut substituted) = (Vec::new(), Vec::new());
         self.schedule.samples(start, &mut samples)?;
         let Self { prefetcher, setup, schedule, counters, .. } = self;
-        counters.time(Count::Fetching, || prefetcher.advance(setup, schedule, start, &samples));
+        counters.time(Count::Fetching, || prefetcher.request(setup, schedule, start, &samples));
         let mut columns = self.columns();
         match self.fill(&samples, start.epoch, &mut columns) {
             Ok(()) => {}
@@ -100,6 +100,12 @@ impl BatchReader {
         (batch.position, batch.substituted) = (start.position, substituted);
         self.transform(&mut batch)?;
         Ok(batch)
+    }
+
+    /// Prefetches runs of later batches. A thread calls this when it has delivered the batch of a step.
+    pub(super) fn prefetch(&self, step: u64) {
+        let start = self.schedule.start(step);
+        self.counters.time(Count::Fetching, || self.prefetcher.prefetch(&self.setup, &self.schedule, start));
     }
 
     /// Calls the caller's function with a batch, while holding a permit to decode.

@@ -15,14 +15,17 @@
 //! but no thread waits for their bytes. Errors are ignored, because reading the samples will report
 //! them.
 //!
+//! Planning a run of an object whose file is not open takes several round trips. So a thread
+//! prefetches after it has delivered its batch, and no batch is held up. Before it reads a batch, it
+//! only requests the runs that this batch needs, which usually have been prefetched.
+//!
 //! At the start, nothing of the current windows has been fetched, and they can hold gigabytes. So
 //! that the first batches do not wait for all of it, each batch prefetches the runs of its own
 //! samples and a few others, until the windows are complete.
 //!
 //! In a sequential order, runs are prefetched only from object stores, because an operating system
-//! detects sequential reads of local files by itself. Only one thread at a time prefetches, just
-//! before it reads its own batch. It prefetches a bounded number of runs, so that no batch is held
-//! up for long.
+//! detects sequential reads of local files by itself. Only one thread at a time prefetches, and it
+//! prefetches a bounded number of runs before it reads its next batch.
 
 use super::plan::files::{self, ViewGroup, find_group};
 use super::plan::schedule::{Schedule, StepStart};
@@ -57,7 +60,7 @@ pub(super) fn fetch(segments: &mut Segments, setup: &Setup) -> Result<()> {
 
 /// The maximum number of runs that are prefetched before a batch is read, besides the runs of its
 /// own samples and twice the number of runs that a batch completes on average.
-const MAX_RUNS_PER_BATCH: usize = 8;
+const MAX_RUNS_PER_BATCH: u64 = 8;
 /// The maximum number of file groups that are opened to prefetch a run. If a run is in more groups,
 /// its files are small, and opening a small file takes longer than reading it.
 const MAX_FILES_PER_RUN: usize = 4;
@@ -115,14 +118,25 @@ impl RunPrefetcher {
         Self { count, epochs, deferred, has_deferred: AtomicBool::new(false) }
     }
 
-    /// Prefetches runs. A thread calls this before it reads a batch: `samples` are the samples of
-    /// the batch, and `start` is where its step starts.
+    /// Requests the runs that a batch needs, unless they have been prefetched. A thread calls this
+    /// before it reads the batch: `samples` are its samples, and `start` is where its step starts.
     ///
     /// For objects, all runs of the batch have been requested when this returns, so planning the
     /// batch sends no separate requests for headers in these runs. If the runs are in more groups
     /// than can be opened at the same time, ranges without samples of the batch are deferred to
     /// later calls.
-    pub(super) fn advance(&self, setup: &Setup, schedule: &Schedule, start: StepStart, samples: &[u64]) {
+    pub(super) fn request(&self, setup: &Setup, schedule: &Schedule, start: StepStart, samples: &[u64]) {
+        self.advance(setup, schedule, start, Some(samples));
+    }
+
+    /// Prefetches some of the runs of later batches. A thread calls this when it has delivered the
+    /// batch of a step, so no batch waits until their files are open.
+    pub(super) fn prefetch(&self, setup: &Setup, schedule: &Schedule, start: StepStart) {
+        self.advance(setup, schedule, start, None);
+    }
+
+    /// Requests runs: those that a batch needs, or, without a batch, some that later batches need.
+    fn advance(&self, setup: &Setup, schedule: &Schedule, start: StepStart, batch: Option<&[u64]>) {
         if !self.epochs.contains(&start.epoch) {
             return;
         }
@@ -130,27 +144,36 @@ impl RunPrefetcher {
         let Some(runs) = runs(setup, &order) else { return };
         let count = runs.count().max(1);
         let before = start.epoch.saturating_sub(self.epochs.start).saturating_mul(count);
-        let target = before.saturating_add(runs.prefetch_count(start.position));
+        let in_epoch = match batch {
+            Some(_) => runs.needed_count(start.position),
+            None => runs.prefetch_count(start.position),
+        };
+        let target = before.saturating_add(in_epoch);
         let is_done = || self.count.load(Ordering::Acquire) >= target && !self.has_deferred.load(Ordering::Acquire);
         if is_done() {
             return;
         }
         let mut deferred = match self.deferred.try_lock() {
             Ok(deferred) => deferred,
-            // another thread is prefetching, and reading a local file does not depend on it
-            Err(TryLockError::WouldBlock) if !setup.reads_objects => return,
+            // another thread is prefetching; reading a local file does not depend on it
+            Err(TryLockError::WouldBlock) if batch.is_none() || !setup.reads_objects => return,
             Err(_) => self.deferred.lock().unwrap_or_else(PoisonError::into_inner),
         };
         if is_done() {
-            return; // another thread has prefetched the runs
+            return; // another thread has requested the runs
         }
         let Deferred { runs: deferred_runs, ranges } = &mut *deferred;
         let begin = self.count.load(Ordering::Acquire);
-        let end = target.max(begin);
-        self.extend(deferred_runs, setup, schedule, begin..end, count);
         let run_samples = runs.at(0).map_or(1, |run| run.end.saturating_sub(run.start).max(1));
-        let completed = samples.len() / usize::try_from(run_samples).unwrap_or(usize::MAX);
+        let completed = u64::from(setup.division.batch_size()) / run_samples;
         let others = MAX_RUNS_PER_BATCH.saturating_add(completed.saturating_mul(2));
+        let end = match batch {
+            Some(_) => target.max(begin),
+            None if deferred_runs.is_empty() => target.min(begin.saturating_add(others)).max(begin),
+            None => begin,
+        };
+        self.extend(deferred_runs, setup, schedule, begin..end, count);
+        let samples = batch.unwrap_or_default();
         let first = take_runs(deferred_runs, others, start.epoch, samples);
         ranges.extend(find(setup, &first));
         prefetch_first(setup, ranges, || BatchSamples::new(setup, samples, start.epoch));
@@ -177,7 +200,7 @@ impl RunPrefetcher {
 }
 
 /// Takes all runs with samples of a batch, and the first `others` of the other runs.
-fn take_runs(runs: &mut Vec<Run>, mut others: usize, epoch: u64, batch: &[u64]) -> Vec<Run> {
+fn take_runs(runs: &mut Vec<Run>, mut others: u64, epoch: u64, batch: &[u64]) -> Vec<Run> {
     let mut sorted = batch.to_vec();
     sorted.sort_unstable();
     let (first, rest) = std::mem::take(runs).into_iter().partition(|run| {

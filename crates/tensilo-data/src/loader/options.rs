@@ -196,8 +196,7 @@ impl LoaderOptions {
     /// Sets the maximum number of threads that decode concurrently.
     ///
     /// The default, 0, means one less than the number of CPUs that the process can use, but at
-    /// least
-    /// 1. This leaves one CPU for the consumer. Raise this number if the consumer waits and
+    /// least 1. This leaves one CPU for the consumer. Raise this number if the consumer waits and
     /// [`LoaderMetrics`](super::LoaderMetrics) show more decoding than fetching.
     pub fn decode_threads(mut self, threads: usize) -> Self {
         self.threads.decode_threads = threads;

@@ -48,7 +48,7 @@ pub(crate) struct Runs<'o>(RunsKind<'o>);
 
 enum RunsKind<'o> {
     Windowed(RankRuns<'o>),
-    Sequential { n: u64, run: u64 },
+    Sequential { n: u64, run: u64, step: u64 },
 }
 
 /// The runs of the streams that a rank takes samples from: the first run of each of these streams,
@@ -108,7 +108,10 @@ impl<'o> Runs<'o> {
     /// each.
     pub(crate) fn of_any(order: &'o EpochOrder, division: Division, rank: u32, samples: u64) -> Option<Self> {
         match &order.0 {
-            Kind::Sequential(n) => Some(Self(RunsKind::Sequential { n: *n, run: samples.max(1) })),
+            Kind::Sequential(n) => {
+                let (run, step) = (samples.max(1), division.step_samples());
+                Some(Self(RunsKind::Sequential { n: *n, run, step }))
+            }
             _ => Self::of(order, division, rank),
         }
     }
@@ -117,7 +120,7 @@ impl<'o> Runs<'o> {
     pub(crate) fn count(&self) -> u64 {
         match &self.0 {
             RunsKind::Windowed(runs) => runs.order.max_runs().saturating_mul(runs.stream_count()),
-            RunsKind::Sequential { n, run } => n.div_ceil(*run),
+            RunsKind::Sequential { n, run, .. } => n.div_ceil(*run),
         }
     }
 
@@ -145,10 +148,19 @@ impl<'o> Runs<'o> {
     pub(crate) fn at(&self, number: u64) -> Option<Range<u64>> {
         match &self.0 {
             RunsKind::Windowed(runs) => runs.at(number),
-            RunsKind::Sequential { n, run } => {
+            RunsKind::Sequential { n, run, .. } => {
                 let start = number.saturating_mul(*run);
                 (start < *n).then(|| start..start.saturating_add(*run).min(*n))
             }
+        }
+    }
+
+    /// Returns the number of runs, counted from the first, that the step at this position needs: all
+    /// runs up to the end of the window, or of the step.
+    pub(crate) fn needed_count(&self, position: u64) -> u64 {
+        match &self.0 {
+            RunsKind::Windowed(runs) => runs.order.runs_begun(position).saturating_mul(runs.stream_count()),
+            RunsKind::Sequential { run, step, .. } => position.saturating_add(*step).div_ceil(*run),
         }
     }
 

@@ -190,9 +190,11 @@ impl ReadThreads {
             let (mut reader, queue) = (BatchReader::new(&shared), read_threads.queue.clone());
             let work = move || {
                 while let Some(job) = queue.claim() {
-                    let read = || reader.read(first.saturating_add(job));
+                    let step = first.saturating_add(job);
+                    let read = || reader.read(step);
                     let result = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(panicked()));
                     queue.put(job, result);
+                    reader.prefetch(step);
                 }
             };
             match thread::Builder::new().name(format!("tensilo-{number}")).spawn(work) {
