@@ -318,7 +318,7 @@ impl FileReads<'_> {
         let min_blocked = MIN_BLOCKED_BYTES.max(self.storage.coalesce.gap_bytes.saturating_mul(2));
         let has_blocks = bytes.end.saturating_sub(bytes.start) >= min_blocked;
         if is_whole || !has_blocks || column.block_samples >= column.chunk_samples {
-            ranges.extend(self.not_in_memory(&bytes));
+            ranges.push(bytes);
             return;
         }
         if self.open.block_indexes.insert(chunk) {
