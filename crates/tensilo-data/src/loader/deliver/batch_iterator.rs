@@ -194,7 +194,8 @@ impl ReadThreads {
                     let read = || reader.read(step);
                     let result = catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Err(panicked()));
                     queue.put(job, result);
-                    reader.prefetch(step);
+                    // the batches that need the runs report the panic
+                    let _ = catch_unwind(AssertUnwindSafe(|| reader.prefetch(step)));
                 }
             };
             match thread::Builder::new().name(format!("tensilo-{number}")).spawn(work) {
