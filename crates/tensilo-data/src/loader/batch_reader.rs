@@ -102,7 +102,8 @@ impl BatchReader {
         Ok(batch)
     }
 
-    /// Prefetches runs of later batches. A thread calls this when it has delivered the batch of a step.
+    /// Prefetches runs of later batches. A thread calls this when it has delivered the batch of a
+    /// step.
     pub(super) fn prefetch(&self, step: u64) {
         let start = self.schedule.start(step);
         self.counters.time(Count::Fetching, || self.prefetcher.prefetch(&self.setup, &self.schedule, start));

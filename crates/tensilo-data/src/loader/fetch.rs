@@ -16,8 +16,8 @@
 //! them.
 //!
 //! Planning a run of an object whose file is not open takes several round trips. So a thread
-//! prefetches after it has delivered its batch, and no batch is held up. Before it reads a batch, it
-//! only requests the runs that this batch needs, which usually have been prefetched.
+//! prefetches after it has delivered its batch, and no batch is held up. Before it reads a batch,
+//! it only requests the runs that this batch needs, which usually have been prefetched.
 //!
 //! At the start, nothing of the current windows has been fetched, and they can hold gigabytes. So
 //! that the first batches do not wait for all of it, each batch prefetches the runs of its own

@@ -155,8 +155,8 @@ impl<'o> Runs<'o> {
         }
     }
 
-    /// Returns the number of runs, counted from the first, that the step at this position needs: all
-    /// runs up to the end of the window, or of the step.
+    /// Returns the number of runs, counted from the first, that the step at this position needs:
+    /// all runs up to the end of the window, or of the step.
     pub(crate) fn needed_count(&self, position: u64) -> u64 {
         match &self.0 {
             RunsKind::Windowed(runs) => runs.order.runs_begun(position).saturating_mul(runs.stream_count()),
