@@ -111,8 +111,8 @@ impl ObjectStorage {
         Ok(self.cache()?.and_then(|cache| CachedObject::new(cache, self.0.root.root(), key, pinned)))
     }
 
-    /// Raises the maximum size of the memory for prefetched ranges to `bytes`, at most 4 GiB, unless
-    /// [`ObjectOptions::memory_bytes`] is set. A loader calls this with what it prefetches.
+    /// Raises the maximum size of the memory for prefetched ranges to `bytes`, at most 4 GiB,
+    /// unless [`ObjectOptions::memory_bytes`] is set. A loader calls this with what it prefetches.
     pub fn reserve_memory(&self, bytes: u64) {
         if self.0.options.memory_bytes.is_none() {
             self.range_cache().reserve(bytes.min(MAX_RESERVED_BYTES));

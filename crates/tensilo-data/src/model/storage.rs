@@ -33,8 +33,8 @@ pub struct Storage {
     pub coalesce: CoalesceConfig,
     /// The maximum number of open files of a rank (`DatasetOptions::max_open_files`).
     pub max_open_files: usize,
-    /// The number of requests without bytes that open a file, such as a request for the version of an
-    /// object whose bytes may be cached.
+    /// The number of requests without bytes that open a file, such as a request for the version of
+    /// an object whose bytes may be cached.
     pub opening_requests: u64,
     /// If set, small structures are read in aligned lines of this many bytes, which are cached
     /// while the file is open.

@@ -71,9 +71,9 @@ impl WindowSizes {
     /// Sets the number of streams. Fails unless it is a power of two of at most
     /// [`WindowSizes::MAX_STREAMS`].
     ///
-    /// With at least as many streams as ranks, each rank reads its own runs only. Each stream has its
-    /// own windows of `window_runs` runs, so all windows together hold `streams` times as
-    /// many samples.
+    /// With at least as many streams as ranks, each rank reads its own runs only. Each stream has
+    /// its own windows of `window_runs` runs, so all windows together hold `streams` times as many
+    /// samples.
     pub fn with_streams(mut self, streams: u32) -> Result<Self> {
         if !streams.is_power_of_two() || streams > Self::MAX_STREAMS {
             let message = format!("{streams} streams: expected a power of two, at most {}", Self::MAX_STREAMS);

@@ -57,7 +57,8 @@ impl ObjectOptions {
     /// structures of files, and prefetched ranges.
     ///
     /// The default is 512 MiB, or the size of two windows of all streams from which a loader takes
-    /// samples, up to 4 GiB. If you set fewer bytes than the loader needs, it reads some runs again.
+    /// samples, up to 4 GiB. If you set fewer bytes than the loader needs, it reads some runs
+    /// again.
     pub fn memory_bytes(mut self, bytes: u64) -> Self {
         self.memory_bytes = Some(bytes);
         self
