@@ -60,7 +60,7 @@ pub(super) struct JobRequests {
 /// are more, each of them stands for several.
 const MAX_RANKS: u32 = 1 << 14;
 const MAX_WINDOW_REQUESTS: f64 = 65_536.0;
-/// The minimum and maximum number of steps that are simulated.
+/// The minimum and maximum number of steps that are counted.
 const MIN_STEPS: u64 = 64;
 const MAX_STEPS: u64 = 4096;
 /// The maximum number of latencies that are drawn, unless [`MIN_STEPS`] need more.
@@ -75,10 +75,12 @@ pub(super) fn step_seconds(job: &JobRequests, storage: &Storage, step_seconds: f
     let draws = f64::from(job.ranks.min(MAX_RANKS)) * job.batch.trips.min(MAX_BATCH_DRAWS)
         + job.window.map_or(0.0, |window| window.requests.min(MAX_WINDOW_REQUESTS) * window.trips / window.steps);
     // saturates
-    let steps = ((MAX_DRAWS / draws.max(1.0)) as u64).clamp(MIN_STEPS, MAX_STEPS);
+    let counted = ((MAX_DRAWS / draws.max(1.0)) as u64).clamp(MIN_STEPS, MAX_STEPS);
     let mut simulation = Simulation::new(job, storage);
-    // the first steps wait for an empty pipeline
-    let warm_up = steps / 4;
+    // the first steps wait for an empty pipeline, and their runs were requested before the first one
+    let ahead = job.window.map_or(0.0, |window| window.steps + window.more_steps);
+    let warm_up = (ahead as u64).min(MAX_STEPS) + u64::from(storage.prefetch()) + MIN_STEPS;
+    let steps = warm_up + counted;
     for step in 0..steps {
         simulation.take(step, step_seconds);
     }
